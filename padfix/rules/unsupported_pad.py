@@ -38,6 +38,7 @@ from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import OPEN_LENGTH, as_declared, chain_trial
 from padfix.rules.build.objections import Operators
 from padfix.rules.build.pad_node import sliced
+from padfix.rules.build.padded_images import as_image
 from padfix.rules.build.repeated_borders import joined_slices
 from padfix.rules.build.target_rule import TargetRule
 from padfix.targets.traits import Traits
@@ -127,6 +128,7 @@ class UnsupportedPad(TargetRule):
                 [axis for axis in range(half) if amounts[axis] or amounts[half + axis]], lengths, site
             )
             yield Form("products with matrices", products, lambda: _multiplied(site, amounts, mode), no_products)
+            yield as_image(site, plain, amounts, mode, _trials(site, half))
             yield from joined_slices(site, amounts, mode, lengths, _trials(site, half))
         elif any(cut):
             products = multiplying([axis for axis in range(half) if cut[axis] or cut[half + axis]], lengths, site)
@@ -134,6 +136,10 @@ class UnsupportedPad(TargetRule):
             yield Form("products with matrices and a Pad", (*products, *written), write, no_products)
         if site.elem_type(0) == TensorProto.BOOL or traits.get("reads-constant-bytes"):
             yield from as_floats(site)
+
+
+_OPEN = 9
+"""The length of an axis that is left open, where it is padded by less."""
 
 
 def _left_out(site: Site) -> Form:
@@ -260,11 +266,16 @@ def _amounts(site: Site) -> list[int] | Refusal:
 
 
 def _trials(site: Site, rank: int) -> tuple[Trial, ...]:
-    known = site.input_type(0)
+    """Return data of two lengths for each that is left open, longer than what is mirrored of it."""
+    known, amounts = site.input_type(0), _amounts(site)
     shape = [None] * rank if known is None or known.shape is None else list(known.shape)
+    added = [0] * (2 * rank) if isinstance(amounts, Refusal) or len(amounts) != 2 * rank else amounts
+    least = [max(_OPEN, 1 + max(added[axis], added[rank + axis])) for axis in range(rank)]
     trials = []
     for more in (0, 1):
-        lengths = tuple(each if isinstance(each, int) else 9 + more for each in shape)
+        lengths = tuple(
+            each if isinstance(each, int) else length + more for each, length in zip(shape, least, strict=True)
+        )
         trial = {site.input_name(0): TrialInput(lengths, site.elem_type(0))}
         for position in range(1, len(site.node.input)):
             value = site.constant(position)

@@ -37,6 +37,9 @@ POOLED = (
 )
 MEAN = "(float[2,3] A, float[2,3] B, float[2,3] C, float[2,3] D) => (float[2,3] Y) { Y = Mean (%s) }"
 TRIANGLE = "(float[2,%s] X) => (float[2,%s] Y) <int64 k = {1}> { Y = Trilu <upper = 0> (X, k) }"
+MIRRORED = (
+    '(float[1,1,s] X) => (float[1,1,t] Y) <int64[6] p = {0, 0, 200, 0, 0, 200}> { Y = Pad <mode = "reflect"> (X, p) }'
+)
 ROWS = "(float[10,4] X, float[2,2,4] U%s) => (float[10,4] Y)%s { Y = ScatterND (X, I, U) }"
 
 PIECES = (
@@ -113,6 +116,13 @@ SOFTMIN = (
             "(float[2,3,4,5] X, int64[4] r) => (float[a,b,c,d] Y) { Y = Tile (X, r) }",
             {"Tile": 2, "Slice": 2},
             [],
+        ),
+        (
+            OPENCV_4,
+            17,
+            MIRRORED,
+            {"Pad": 1},
+            ["Slice"],
         ),
         ("qnn", 13, WINDOWS % ",".join(["0.25"] * 16), {"Reshape": 4, "Transpose": 1}, []),
         (

@@ -83,6 +83,13 @@ def _classes(wanted: Wanted) -> npt.ArrayLike:
     return wanted.below(wanted.data[1] if len(wanted.data) > 1 else 1)
 
 
+def _rows_of_angles(wanted: Wanted) -> npt.ArrayLike:
+    """Return positions for which there are cosines and sines."""
+    known = wanted.site.input_type(1)
+    rows = known.shape[0] if known is not None and known.shape else 1
+    return wanted.below(rows if isinstance(rows, int) else 1)
+
+
 def _each_axis(wanted: Wanted) -> npt.ArrayLike:
     return np.arange(wanted.count)
 
@@ -217,6 +224,7 @@ ROLES: dict[tuple[str, int], Role] = {
     ("RoiAlign", 2): _always(0),
     ("Scatter", 1): _distinct_along_axis,
     ("ScatterElements", 1): _distinct_along_axis,
+    ("RotaryEmbedding", 3): _rows_of_angles,
     ("ScatterND", 1): _tuples,
     ("Slice", 1): _always(0),
     ("Slice", 2): _always(2),
