@@ -49,6 +49,8 @@ def require_room(node: NodeProto, given: list[np.ndarray | None]) -> None:
         case "Resize":
             is_sized = len(told) > _SIZES and told[_SIZES].size
             number = _product(told[_SIZES]) if is_sized else size * _product(told[min(len(told) - 1, _SIZES - 1)])
+        case "Range" if any(each is not None and each.size != 1 for each in given):
+            raise ValueError("Range counts from one number to one number by one number")
         case "Range" if all(each is not None for each in given):
             start, limit, step = (float(each.reshape(-1)[0]) for each in given if each is not None)
             number = abs((limit - start) / step) if step else np.inf

@@ -228,6 +228,23 @@ def adds_to_erf(scope: Scope, node: NodeProto) -> bool:
     return given_by(scope, node.input[0], "Erf") is not None and constant is not None and constant.size == 1
 
 
+def adds_for_softplus(scope: Scope, node: NodeProto) -> bool:
+    """Whether a node adds to an Exp, before a Log, what is not 1, or makes more of it, or one of both is a result.
+
+    OpenCV takes any such sum for a part of a Softplus.
+    """
+    exponentials = [each for each in node.input if given_by(scope, each, "Exp") is not None]
+    if not exponentials or not any(each.op_type == "Log" for each in scope.consumers(node.output[0])):
+        return False
+    if any(scope.is_output(each) for each in (*exponentials, *node.output)):
+        return True
+    other = next((scope.constant(each) for each in node.input if each not in exponentials), None)
+    if len(exponentials) > 1 or other is None or (other != 1).any():
+        return True
+    before, summed = (scope.type_of(each) for each in (exponentials[0], node.output[0]))
+    return other.ndim > 0 and (before is None or before.shape is None or before != summed)
+
+
 def adds_one_to_size(scope: Scope, node: NodeProto) -> bool:
     """Whether a node adds 1 to magnitudes, in this order, by which the data are divided, as in an exported Softsign."""
     size, one = given_by(scope, node.input[0], "Abs"), scope.constant(node.input[1])

@@ -37,6 +37,7 @@ from padfix.operators.data_order import (
 from padfix.operators.elementwise import REDUCTIONS
 from padfix.operators.fused_layers import (
     adds_as_many,
+    adds_for_softplus,
     adds_more_axes,
     adds_one_to_size,
     adds_to_column,
@@ -233,6 +234,7 @@ def _sum(scope: Scope, node: NodeProto) -> Traits:
         "adds-to-erf": adds_to_erf(scope, node),
         "adds-one-to-size": adds_one_to_size(scope, node),
         "adds-turned-half": adds_turned_half(scope, node),
+        "adds-for-softplus": adds_for_softplus(scope, node),
     }
 
 

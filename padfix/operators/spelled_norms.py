@@ -19,7 +19,7 @@ from padfix.targets.traits import Traits
 _NO_NORM: Traits = {"ends-norm": False, "of-input": False, "axes-negative": False}
 """What :func:`norm_traits` says of other sums."""
 
-BY_NORM = ("by-norm-of-axes", "by-norm-of-others", "by-norm-off-channels")
+BY_NORM = ("by-norm-of-axes", "by-norm-of-others", "by-norm-off-channels", "by-norm-and-number")
 """What importers may make of a Div by a ReduceL2."""
 
 _PARTS_OF_NORMS = ("Add", "Div", "Mul", "Pow", "ReduceMean", "Reciprocal", "Sqrt")
@@ -53,9 +53,13 @@ def norm_traits(scope: Scope, node: NodeProto) -> Traits:
 
 
 def divided_norm(scope: Scope, node: NodeProto) -> Traits:
-    """Return of a Div along which axes the ReduceL2 goes that gives what it divides by, and whether of the dividend."""
+    """Return of a Div along which axes the ReduceL2 goes that gives what it divides by, and whether of the dividend.
+
+    And whether it divides by a norm with a number that is added to it, or that it is no less than.
+    """
     norm = made_by(scope, node.input[1], "ReduceL2")
     found = dict.fromkeys(BY_NORM, False)
+    found["by-norm-and-number"] = _adds_to_norm(scope, node.input[1]) or _spreads_norm(scope, node.input[1])
     if norm is None or (len(norm.input) > 1 and norm.input[1]):
         return found
     known, axes = scope.type_of(norm.input[0]), attributes.integers(norm, "axes") or []
@@ -67,6 +71,26 @@ def divided_norm(scope: Scope, node: NodeProto) -> Traits:
     else:
         found["by-norm-off-channels"] = (axes[0] % rank if rank else axes[0]) != CHANNELS
     return found
+
+
+def _adds_to_norm(scope: Scope, name: str) -> bool:
+    """Whether it is the root of a sum of powers along axes that an attribute names or all, with a Constant added."""
+    total = made_by(scope, name, "Add")
+    roots = [] if total is None else [made_by(scope, each, "Sqrt") for each in total.input]
+    root = next((each for each in roots if each is not None), None)
+    summed = None if root is None else made_by(scope, root.input[0], "ReduceSum")
+    power = None if summed is None or any(summed.input[1:]) else made_by(scope, summed.input[0], "Pow")
+    if total is None or power is None:
+        return False
+    return all(any(made_by(scope, each, "Constant") for each in node.input) for node in (total, power))
+
+
+def _spreads_norm(scope: Scope, name: str) -> bool:
+    """Whether it is a ReduceL2, cut off by attributes, in the shape of something."""
+    spread = made_by(scope, name, "Expand")
+    cut = None if spread is None or made_by(scope, spread.input[1], "Shape") is None else spread.input[0]
+    clip = None if cut is None else made_by(scope, cut, "Clip")
+    return clip is not None and not any(clip.input[1:]) and made_by(scope, clip.input[0], "ReduceL2") is not None
 
 
 def squares_for_norm(scope: Scope, node: NodeProto) -> bool:

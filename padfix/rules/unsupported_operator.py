@@ -25,6 +25,7 @@ from padfix.operators.sequences import MAKING, TAKING, takers_of
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.activation_forms import (
+    apart_from_softplus,
     clip_forms,
     erf_forms,
     gelu_forms,
@@ -362,7 +363,7 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     **dict.fromkeys(("If", "Loop", "Scan"), _undecided),
     "Erf": _first(_by_itself, erf_forms),
     **dict.fromkeys(JOINING_TRUTHS, rows_first(logic_forms)),
-    "Add": rows_first(_first(narrowed_forms, apart_forms, exchanged_forms, summed_forms)),
+    "Add": rows_first(_first(narrowed_forms, apart_from_softplus, apart_forms, exchanged_forms, summed_forms)),
     "BatchNormalization": batch_norm_forms,
     "Clip": _first(_by_itself, clip_forms),
     "Cast": _first(PLAIN_FORMS["Cast"], cut_forms, long_forms, wrapped_forms),

@@ -38,10 +38,12 @@ MARKS = (
     "one-of-more-axes",  # Whether a constant of one element has more axes than the data.
     "compares-constant-first",  # Of comparisons: whether the first is a constant of several elements, but not of all.
     # Of Div: whether a ReduceL2 gives what it divides by, which takes none or several axes as an attribute, is of other
-    # data or leaves its axis out, or is of the same data along another axis than the channels.
+    # data or leaves its axis out, or is of the same data along another axis than the channels; whether it divides by
+    # the root of a sum of powers and a number, or by a ReduceL2 that is no less than a number, in another shape.
     "by-norm-of-axes",
     "by-norm-of-others",
     "by-norm-off-channels",
+    "by-norm-and-number",
     "by-open-length",  # Of Div: whether it divides by what is worked out of lengths alone, one of which is left open.
     "compares-itself",  # Of comparisons: whether they compare something with itself, which asks whether it is a number.
     "read-untyped",  # Of comparisons: whether something reads what they give, and the model does not declare its type.
@@ -231,6 +233,7 @@ MARKS = (
     "adds-to-erf",
     "adds-one-to-size",
     "adds-turned-half",
+    "adds-for-softplus",  # Of Add: whether to an Exp, before a Log, and not 1 alone, or one of the two is a result.
     "joins-a-list",
     # Of what computes each element from one: whether its data are a list that is made of what is none, and computed.
     "of-made-list",

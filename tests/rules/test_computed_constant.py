@@ -437,3 +437,10 @@ def test_tvm_gets_a_number_in_place_of_what_fills_no_axes(tmp_path: Path) -> Non
     onnx.save(onnx.parser.parse_model(HEAD + text), tmp_path / "model.onnx")
     padfix.convert(tmp_path / "model.onnx", tmp_path / "out.onnx", target="tvm")
     assert "ConstantOfShape" not in {each.op_type for each in onnx.load(tmp_path / "out.onnx").graph.node}
+
+
+def test_a_range_from_no_number_is_left(tmp_path: Path) -> None:
+    nodes = "e = Slice (k, z, z) s = Squeeze (e) r = Range (s, last, step) f = Cast <to = 1> (r)"
+    constants = "<int64[1] k = {1}, int64[1] z = {0}, int64 step = {1}, int64 last = {9}>"
+    with pytest.raises(padfix.PadfixError, match="one number"):
+        converted(tmp_path, f"(float[n] X) => (float[m] Y) {constants} {{ {nodes} Y = Concat <axis = 0> (X, f) }}")

@@ -77,6 +77,8 @@ def findings(nodes: str, given: str, target: str, folder: Path) -> tuple[list[st
             "4.14",
             ["Reshape"],
         ),
+        ("e = Exp (X) r = Abs (X) l = Add (r, e) Y = Log (l)", "float[2,4] X", "4.14", ["Identity", "Add"]),
+        ("e = Exp (X) l = Add (e, two) Y = Log (l)", "float[2,4] X", "5.0.0.93", ["Identity", "Add"]),
     ],
 )
 def test_it_is_written_as_it_is_meant(nodes: str, given: str, target: str, expected: list[str], tmp_path: Path) -> None:
@@ -106,6 +108,7 @@ def test_it_is_written_as_it_is_meant(nodes: str, given: str, target: str, expec
         ("e = Exp (X) r = ReduceSum (e, one) Y = Div (e, r)", "float[2,4,3] X", "4.14"),
         ("e = Exp (X) r = ReduceSum (e, flat) l = Log (r) Y = Sub (e, l)", "float[2,4] X", "4.14"),
         ("n1 = Shape <end = 1> (X) t = Concat <axis = 0> (n1, flat) Y = Reshape (X, t)", "float[2,4] X", "5.0.0.93"),
+        ("e = Exp (X) l = Add (n, e) Y = Log (l)", "float[2,4] X", "5.0.0.93"),
     ],
 )
 def test_others_are_right_as_they_are(nodes: str, given: str, target: str, tmp_path: Path) -> None:
@@ -299,3 +302,23 @@ def test_indices_before_a_cast_are_initializers(nodes: str, *, is_found: bool, t
 def _readers(graph: onnx.GraphProto, name: str) -> list[str]:
     found = [each.op_type for each in graph.node if name in each.input]
     return found if len(found) == 1 else []
+
+
+ADDED = """p2 = Constant <value = float {2}> () e = Constant <value = float {0.5}> () p = Pow (X, p2)
+    r = ReduceSum <axes = [1]> (p) q = Sqrt (r) d = Add (e, q)"""
+CUT_OFF = "r = ReduceL2 <axes = [1]> (X) q = Clip <min = 0.5> (r) s = Shape (X) d = Expand (q, s)"
+
+
+@pytest.mark.parametrize("version", ["4.14", "5.0.0.93"])
+@pytest.mark.parametrize("norm", [ADDED, CUT_OFF])
+def test_a_norm_is_apart_from_what_it_divides_where_a_number_is_added_to_it(
+    norm: str, version: str, tmp_path: Path
+) -> None:
+    body = f'<ir_version: 5, opset_import: ["" : 10]> g (float[2,4] X) => (float[2,4] Y) {{ {norm} Y = Div (X, d) }}'
+    onnx.save(onnx.parser.parse_model(body), tmp_path / "model.onnx")
+    result = tmp_path / "result.onnx"
+    padfix.convert(tmp_path / "model.onnx", result, target=f"opencv@{version}")
+    behind = {node.output[0]: node.op_type for node in onnx.load(result).graph.node}
+    quotient = next(node for node in onnx.load(result).graph.node if node.op_type == "Div")
+    assert behind[quotient.input[1]] == "Identity"
+    assert not padfix.check(result, target=f"opencv@{version}").findings

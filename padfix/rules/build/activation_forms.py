@@ -13,6 +13,7 @@ from onnx import TensorProto, helper
 from padfix.graph import attributes
 from padfix.operators.axis_order import ORDER
 from padfix.operators.clip import BOUNDS_AS_INPUT_SINCE, clip_bounds
+from padfix.operators.fused_layers import given_by
 from padfix.operators.gates import BOUND
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
@@ -20,6 +21,7 @@ from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.along_axes import FLOATS
 from padfix.rules.build.elementary_forms import clipped, unranked, written
 from padfix.rules.build.forms import Form
+from padfix.rules.build.node_forms import of_inputs
 from padfix.rules.build.node_trials import trials_of
 from padfix.rules.build.objections import Operators
 from padfix.targets.traits import Traits
@@ -125,6 +127,22 @@ def _between(site: Site) -> Form:
     traits: Traits = {"inputs": 2, "broadcasts": True}
     operators: Operators = (*((("Max", traits),) if least else ()), *((("Min", traits),) if most else ()))
     return Form("the larger and the smaller of each", operators, write)
+
+
+def apart_from_softplus(site: Site) -> Iterator[Form]:
+    """Yield a sum with an Identity behind each exponential in it, so that a logarithm of it makes no Softplus."""
+    names = [site.input_name(place) for place in range(len(site.node.input))]
+    places = [place for place, name in enumerate(names) if given_by(site.scope, name, "Exp") is not None]
+    own = traits_of(site.scope, site.node) or {}
+
+    def write(builder: FragmentBuilder, *values: Any) -> Any:
+        return builder.op(
+            "Add", [builder.op("Identity", [each]) if place in places else each for place, each in enumerate(values)]
+        )
+
+    operators: Operators = (("Add", {**own, "adds-for-softplus": False}),)
+    why_not = None if own.get("adds-for-softplus") else Refusal("no logarithm reads the sum of an exponential")
+    yield Form("an Identity behind the exponential", operators, lambda: of_inputs(site, write, exact=True), why_not)
 
 
 def tanh_forms(site: Site) -> Iterator[Form]:
