@@ -62,20 +62,20 @@ def joins_a_list(scope: Scope, node: NodeProto) -> bool:
     is_spread = any(each is None or each.shape is None or set(each.shape) - {1} for each in others)
     return (
         is_spread
-        or (bool(others) and _is_unsqueezed(scope, node.output[0]))
+        or (bool(others) and _counts_axes(scope, node.output[0]))
         or any(is_list and _is_made(scope, name) for name, is_list in zip(node.input, lists, strict=True))
     )
 
 
-def _is_unsqueezed(scope: Scope, name: str) -> bool:
-    """Whether an axis is added to a list, or to what is computed of each of its elements by itself or of all of them.
+def _counts_axes(scope: Scope, name: str) -> bool:
+    """Whether an axis is added to a list, or to what is computed of each of its elements or of all, or it is measured.
 
     To what is computed of all a Reshape adds one as an Unsqueeze does.
     """
     names, reduced = [name], False
     for _ in range(_MOST_BETWEEN):
         readers = [each for name in names for each in scope.consumers(name)]
-        if any(each.op_type == "Unsqueeze" or (reduced and _gives_axes(scope, each)) for each in readers):
+        if any(each.op_type in ("Shape", "Unsqueeze") or (reduced and _gives_axes(scope, each)) for each in readers):
             return True
         reduced = reduced or any(each.op_type in REDUCTIONS for each in readers)
         names = [each.output[0] for each in readers if each.op_type in (*ELEMENTWISE, *ON_ONE, *REDUCTIONS)]

@@ -22,7 +22,7 @@ from padfix.operators.fused_layers import (
     is_product,
 )
 from padfix.operators.integer_ranges import wraps
-from padfix.operators.lists import ON_ONE, is_given_number
+from padfix.operators.lists import ON_ONE, is_given_number, joins_a_list
 from padfix.operators.long_results import ends_as_long, is_result_of_whole_numbers
 from padfix.operators.matrix_traits import matrix_traits
 from padfix.operators.numbers import bytes_of, cast_changes_numbers, elements_of, is_odd_integer, is_whole, numbers_of
@@ -408,6 +408,7 @@ PLAINLY: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
         "of-positive": all(is_positive_for_certain(scope, name, or_zero=True) for name in node.input),
         "reads-constant-bytes": reads_constant_bytes(scope, node),
         "numbers-images": gives_each_image_its_own(scope, node),
+        "joins-a-list": joins_a_list(scope, node),
     },
     "MatMulInteger": lambda scope, node: {"zero-point-left-out": leaves_zero_point_out(node)},
     "MaxUnpool": lambda scope, node: {"output-shape": len(node.input) > 2 and bool(node.input[2])},

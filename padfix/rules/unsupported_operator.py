@@ -393,7 +393,7 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "Div": rows_first(_first(score_forms, apart_forms, reciprocal_forms, negated_forms, inverse_forms, divided_forms)),
     "ReverseSequence": _first(reversed_forms, PLAIN_FORMS["ReverseSequence"]),
     "Reciprocal": _first(inverse_forms, definition_forms),
-    "Mod": _first(remainder_forms, as_floats),
+    "Mod": rows_first(_first(remainder_forms, as_floats)),
     "BitShift": in_sixteen_bits,
     "Mul": rows_first(_first(score_forms, apart_forms, exchanged_forms, squared_forms, squared_integer_forms)),
     **dict.fromkeys(JOINING, rows_first(_first(apart_forms, paired_forms))),
