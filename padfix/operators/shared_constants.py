@@ -17,6 +17,9 @@ _JOINING = frozenset(
 )
 """What takes constants for weights, and what takes them for data as any other."""
 
+TOLD = frozenset(("Pad", "Reshape", "Slice", "Split", "Squeeze", "Tile", "Unsqueeze"))
+"""What is told by constants behind its data what to do."""
+
 _AS_IT_IS, _TURNED = "as it is", ("Conv", "ConvTranspose", "Gemm")
 """How a constant lies in memory for what reads it, and what may want its weights in an order of its own."""
 
@@ -25,8 +28,11 @@ def reads_constant_again(scope: Scope, node: NodeProto) -> bool:
     """Whether a node takes a constant for its weights that an operator before it takes for data.
 
     The sum behind a product has weights as well, as it becomes the product's bias. What normalises instances makes a
-    list of its own of a constant, also for what takes it for data behind it.
+    list of its own of a constant, also for what takes it for data behind it. And whether a constant tells a node what
+    to do that an operator before it takes for data, or for indices.
     """
+    if node.op_type in TOLD:
+        return _is_told_again(scope, node)
     weighs = node.op_type in _WEIGHING or _is_bias(scope, node)
     if not weighs and node.op_type not in _JOINING:
         return False
@@ -40,6 +46,14 @@ def reads_constant_again(scope: Scope, node: NodeProto) -> bool:
     }
     before = takewhile(lambda each: each.output[:1] != node.output[:1], scope.nodes if readers else ())
     return any(each.output[0] in readers for each in before if each.output)
+
+
+def _is_told_again(scope: Scope, node: NodeProto) -> bool:
+    names = [name for name in node.input[1:] if name and is_constant(scope, name)]
+    readers = [each for name in dict.fromkeys(names) for each in scope.consumers(name)]
+    outputs = {each.output[0] for each in readers if each.op_type == "Gather" or each.op_type in _JOINING}
+    before = takewhile(lambda each: each.output[:1] != node.output[:1], scope.nodes if outputs else ())
+    return any(each.output[0] in outputs for each in before if each.output)
 
 
 def weighs_number_again(scope: Scope, node: NodeProto) -> bool:

@@ -206,3 +206,39 @@ def test_constants_of_unsigned_bytes_are_read_as_floats(nodes: str, kept: str | 
     held = {each.name for each in result.initializer if each.data_type == onnx.TensorProto.UINT8}
     assert "Cast" in written
     assert all(not held & set(node.input) for node in result.node)
+
+
+CONSTANTS = (
+    "<int64[1] k = {0}, int64[1] one = {1}, int64[2] even = {1, 1}, int64[2,1] signed = {-1, 2}, "
+    "float n = {2}, int64 i = {0}, float[1] f = {3}>"
+)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "written"),
+    [
+        ("g = Gather (X, k) Y = Unsqueeze (g, k)", ["Gather", "Unsqueeze"]),
+        ("g = Gather (X, k) Y = Slice (g, k, one)", ["Gather", "Slice"]),
+        ("g = Gather (X, even) Y = Tile (g, even)", ["Gather", "Tile"]),
+        ("a = Abs (signed) c = Cast <to = 1> (a) Y = Add (X, c)", ["Add"]),
+        ("a = Cos (n) Y = Add (X, a)", ["Add"]),
+        ("s = Shape (X) a, b = Split (s, even) c = Cast <to = 1> (b) Y = Add (X, c)", ["Add"]),
+        ("g = Gather (X, i) Y = Mod <fmod = 1> (g, n)", ["Gather", "Reshape", "Mod", "Reshape"]),
+        (
+            "g = Gather (X, i) m = Mul (g, f) t = Shape (m) Y = Reshape (m, t)",
+            ["Gather", "Reshape", "Mul", "Reshape", "Reshape"],
+        ),
+    ],
+)
+def test_constants_are_its_own_or_worked_out(nodes: str, written: list[str], tmp_path: Path) -> None:
+    graph = f"(float[2,6] X) => (float Y) {CONSTANTS} {{ {nodes} }}"
+    model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 13]> g {graph}')
+    onnx.save(model, tmp_path / "model.onnx")
+    report = padfix.convert(tmp_path / "model.onnx", tmp_path / "result.onnx", target="opencv@4.14")
+    result = onnx.load(tmp_path / "result.onnx")
+    assert report.rewrites
+    made = [node for node in result.graph.node if node.op_type != "Constant"]
+    assert [node.op_type for node in made if node.op_type != "Shape"] == written
+    read = [name for node in made for name in node.input if name in ("k", "one", "even") or name.endswith("given")]
+    assert len(set(read)) == len(read), read
+    assert not padfix.check(tmp_path / "result.onnx", target="opencv@4.14").findings

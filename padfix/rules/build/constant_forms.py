@@ -20,6 +20,7 @@ from padfix.operators.evaluation import LARGEST
 from padfix.operators.lists import lists_for_numbers
 from padfix.operators.passing import passed_on
 from padfix.operators.refusal import Refusal
+from padfix.operators.shared_constants import TOLD
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.explicit_pads import copied
@@ -100,9 +101,13 @@ def initialized_form(site: Site) -> Form:
     return Form(f"constants of its own{kind}", operators, write, why_not)
 
 
-def is_initialized_later(site: Site) -> bool:
-    """Whether constants that nodes give are made initializers once the node is found again for that alone."""
-    return site.scope.takes_initializers and initialized_form(site).why_not is None
+def mended_later(site: Site) -> frozenset[str]:
+    """Return what is said of constants that are made the node's own initializers once it is found for that alone."""
+    if not site.scope.takes_initializers or initialized_form(site).why_not is not None:
+        return frozenset()
+    return frozenset(
+        ("constants-by-nodes", "constants-again") if site.node.op_type in TOLD else ("constants-by-nodes",)
+    )
 
 
 def number_form(site: Site) -> Form:

@@ -21,7 +21,7 @@ from padfix.rules.build.constant_forms import (
     asked_form,
     constant_form,
     initialized_form,
-    is_initialized_later,
+    mended_later,
     number_form,
     of_nothing,
 )
@@ -145,8 +145,8 @@ class TargetRule(Rule):
         read = {name: own[name] for name in _OF_DATA if name in own}
         numbers = {"numbers": own["numbers"]} if own.get("numbers", "single") != "single" else {}
         numbers |= {"by-infinity": True} if own.get("by-infinity") else {}
-        # What is still given by nodes is so by initializers in the end: the node is found again for that alone.
-        later = {"constants-by-nodes": False} if is_initialized_later(site) else {}
+        # What is still given by nodes, or for others, is in initializers in the end: the node is found for that again.
+        later = dict.fromkeys(mended_later(site), False)
         for form in self._all_forms(site):
             told = (
                 (
@@ -172,8 +172,8 @@ class TargetRule(Rule):
     def _data_forms(self, site: Site) -> Iterator[Form]:
         worst, every = self.objection(site), self._objections(site)
         marks = set() if worst is None else set(worst.fact.where)
-        if "constants-by-nodes" in marks and is_initialized_later(site):
-            others = [each for each in every if "constants-by-nodes" not in each.fact.where]
+        if marks & (later := mended_later(site)):
+            others = [each for each in every if not later & each.fact.where.keys()]
             marks |= {mark for each in others for mark in each.fact.where}
         if "batch-within" in marks:
             yield folded_batch(site)
