@@ -46,6 +46,9 @@ ON_ONE = (
 # fmt: on
 """Operators that compute each element from the one at its place."""
 
+SOFTENING = ("LogSoftmax", "Softmax")
+"""Operators that compute each element from all along their axis."""
+
 COMPARING = ("Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual")
 
 JOINING_TRUTHS = ("And", "Or", "Xor")

@@ -28,7 +28,7 @@ from padfix.operators.data_order import CHANNELS, is_behind_window, is_untold_vo
 from padfix.operators.elementwise import PLACES
 from padfix.operators.followed_batch import is_one_of_several, lie_within
 from padfix.operators.fused_layers import ends_model
-from padfix.operators.lists import ON_ONE, is_of_made_line, is_of_made_number, lists_for_numbers
+from padfix.operators.lists import ON_ONE, SOFTENING, is_of_made_line, is_of_made_number, lists_for_numbers
 from padfix.operators.mixed_images import mixes_images
 from padfix.operators.moved_results import activates_result, reads_moved_result
 from padfix.operators.numbers import (
@@ -108,7 +108,7 @@ def traits_of(scope: Scope, node: NodeProto) -> Traits | None:
     found["constants-turned"] = reads_turned_constant(scope, node)
     found.update(far_numbers(scope, node))
     found["constant-booleans"] = any(is_constant_boolean(scope, name) for name in node.input)
-    if node.op_type in (*ON_ONE, *PLACES, *QUANTIZERS):
+    if node.op_type in (*ON_ONE, *PLACES, *QUANTIZERS, *SOFTENING):
         found["of-made-list"] = is_of_made_line(scope, node)
         found["of-made-number"] = is_of_made_number(scope, node)
     if node.op_type not in OF_IMAGES:

@@ -223,6 +223,7 @@ CONSTANTS = (
         ("a = Abs (signed) c = Cast <to = 1> (a) Y = Add (X, c)", ["Add"]),
         ("a = Cos (n) Y = Add (X, a)", ["Add"]),
         ("s = Shape (X) a, b = Split (s, even) c = Cast <to = 1> (b) Y = Add (X, c)", ["Add"]),
+        ("g = Gather (X, i) Y = Softmax <axis = 0> (g)", ["Gather", "Reshape", "Softmax", "Reshape"]),
         ("g = Gather (X, i) Y = Mod <fmod = 1> (g, n)", ["Gather", "Reshape", "Mod", "Reshape"]),
         (
             "g = Gather (X, i) m = Mul (g, f) t = Shape (m) Y = Reshape (m, t)",

@@ -14,7 +14,7 @@ from onnx import TensorProto, helper
 from padfix.graph.scopes import ValueType
 from padfix.operators.elementwise import PLACES
 from padfix.operators.fused_layers import adds_wide_constant, narrowest
-from padfix.operators.lists import depends_on_data, is_computed_list, joins_a_list
+from padfix.operators.lists import SOFTENING, depends_on_data, is_computed_list, joins_a_list
 from padfix.operators.other_traits import OTHERS
 from padfix.operators.refusal import Refusal
 from padfix.operators.spelled_norms import BY_NORM
@@ -126,7 +126,7 @@ def on_rows(site: Site) -> Iterator[Form]:
 
     So is a number, or a list of one element, of which it computes another.
     """
-    if site.node.op_type in PLACES:
+    if site.node.op_type in (*PLACES, *SOFTENING):
         return
     own = traits_of(site.scope, site.node) or {}
     is_of_one = bool(own.get("of-made-list") or own.get("of-made-number"))
