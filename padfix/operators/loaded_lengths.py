@@ -120,7 +120,8 @@ def _given(
     operator, first = operator_of(node), rank_of(scope, node.input[0]) if node.input else 0
     match node.op_type:
         case op_type if op_type in OF_TWO:
-            return before(0, axis) if len(node.input) < 2 or _is_bias(scope, node) else 1
+            place = int(_is_bias(scope, node) and not depends_on_data(scope, node.input[0]))
+            return before(place, axis) if len(node.input) < 2 or _is_bias(scope, node) else 1
         case "Reshape":
             return _laid_out(scope, node, axis, rank, other, before(0, axis))
         case "Flatten":
@@ -172,7 +173,7 @@ def _is_bias(scope: Scope, node: NodeProto) -> bool:
     place = 0 if values[0] is not None else 1
     bias, maker = values[place], scope.own_producer(node.input[1 - place])
     is_product = maker is not None and maker.op_type == "MatMul" and not depends_on_data(scope, maker.input[1])
-    return is_product and bias is not None and bias.size > 1
+    return is_product and bias is not None
 
 
 def _may_change(scope: Scope, node: NodeProto, axis: int, rank: int) -> bool:

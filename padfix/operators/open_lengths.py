@@ -25,7 +25,8 @@ _FARTHEST = 16
 def leaves_known_lengths(scope: Scope, node: NodeProto) -> bool:
     """Whether a Reshape copies a known length of data of which another is open, or leaves one to be found of weights.
 
-    Those are weights of convolutions that go over open lengths.
+    Those are weights of convolutions that go over open lengths. Of data whose lengths are all known it copies one, or
+    finds it, where an input of the model leaves another open.
     """
     told = scope.constant(node.input[1]) if len(node.input) > 1 else None
     data, gives = scope.type_of(node.input[0]), scope.type_of(node.output[0])
@@ -37,8 +38,11 @@ def leaves_known_lengths(scope: Scope, node: NodeProto) -> bool:
         is_known = gives is not None and gives.lengths is not None
         return is_known and bool((told <= 0).any()) and any(is_open_behind_batch(each) for each in goes_over)
     copied = [axis for axis, each in enumerate(told.reshape(-1)) if each == 0 and axis < len(data.shape)]
-    is_open = not are_images_alone(scope) and any(not isinstance(each, int) for each in data.shape)
-    return is_open and any(isinstance(data.shape[axis], int) for axis in copied)
+    if are_images_alone(scope):
+        return False
+    if data.lengths is not None:
+        return bool((told <= 0).any()) and gives is not None and gives.lengths is not None
+    return any(isinstance(data.shape[axis], int) for axis in copied)
 
 
 def is_open_behind_batch(known: ValueType | None) -> bool:

@@ -21,7 +21,6 @@ RIGHT = {
     "a = Neg (C) Y = Unsqueeze (a, k)": "an axis is added to a caller's list that meets none",
     "Y = Mul (X, r)": "a matrix of one row is one",
     "b = Add (c, c) Y = Mul (X, b)": "a list of constants alone is none that is computed",
-    "Y = Softmax <axis = 0> (z)": "its axis is counted from the begin",
     "v = Relu (X) Y = Concat <axis = 0> (v, w)": "the input is read by another node",
     "v = Relu (X) q = Concat <axis = 0> (X, w) Y = Concat <axis = 0> (q, v)": "the input is read twice",
 }
@@ -49,7 +48,8 @@ def text(nodes: str) -> str:
         ("l = Less (z, n) Y = Cast <to = 1> (l)", ["Reshape", "Less", "Reshape", "Cast"]),
         ("a = Mul (C, n) Y = Unsqueeze (a, k)", [*ROWS, "Unsqueeze"]),
         ("a = Mul (C, n) b = Neg (a) Y = Unsqueeze (b, k)", [*ROWS, "Reshape", "Neg", "Reshape", "Unsqueeze"]),
-        ("Y = Softmax (z)", ["Softmax"]),
+        ("Y = Softmax (z)", ["Reshape", "Softmax", "Reshape"]),
+        ("Y = Softmax <axis = 0> (z)", ["Reshape", "Softmax", "Reshape"]),
         ("Y = Concat <axis = 0> (X, w)", ["Identity", "Concat"]),
         ("Y = Hardmax (X)", ["ArgMax", "Equal", "Cast"]),
         ("Y = Hardmax (z)", ["Reshape", "ArgMax", "Reshape", "Equal", "Cast"]),

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import onnx.parser
 import pytest
 
 import padfix
 from padfix.errors import RefusedError
+from tests.support.one_node import run
 
 GROUPS = """(float[1,2,3,3] X) => (float[1,2,5,5] Y)
 <float[2,1,3,3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9, 9, 8, 7, 6, 5, 4, 3, 2, 1}, float[2] s = {2, 3}, float[2] v = {4, 1},
@@ -243,3 +245,25 @@ def test_constants_are_its_own_or_worked_out(nodes: str, written: list[str], tmp
     read = [name for node in made for name in node.input if name in ("k", "one", "even") or name.endswith("given")]
     assert len(set(read)) == len(read), read
     assert not padfix.check(tmp_path / "result.onnx", target="opencv@4.14").findings
+
+
+CACHED = """(float[1,1,8] X, float[1,2,p,4] K) => (float Y) <int64[4] heads = {0, -1, 2, 4}>
+{ r = Reshape (X, heads) t = Transpose <perm = [0, 2, 1, 3]> (r) Y = Concat <axis = 2> (K, t) }"""
+BOTH_CLASSES = """(float[n,4] X) => (float Y) <float[4,1] w = {1, 2, 3, 4}, float[1] b = {5}, float[1] one = {1}>
+{ m = MatMul (X, w) a = Add (m, b) s = Sigmoid (a) r = Sub (one, s) Y = Concat <axis = 1> (r, s) }"""
+
+
+@pytest.mark.parametrize(
+    ("graph", "told"), [(CACHED, {"X": (1, 1, 8), "K": (1, 2, 3, 4)}), (BOTH_CLASSES, {"X": (3, 4)})]
+)
+def test_lengths_that_are_joined_are_counted_alike(
+    graph: str, told: dict[str, tuple[int, ...]], tmp_path: Path
+) -> None:
+    model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 13]> g {graph}')
+    onnx.save(model, tmp_path / "model.onnx")
+    assert "PF306" in {each.rule for each in padfix.check(tmp_path / "model.onnx", target="opencv@4.14").findings}
+    padfix.convert(tmp_path / "model.onnx", tmp_path / "result.onnx", target="opencv@4.14")
+    result = onnx.load(tmp_path / "result.onnx")
+    assert not padfix.check(tmp_path / "result.onnx", target="opencv@4.14").findings
+    feeds = {name: np.random.default_rng(0).standard_normal(shape).astype(np.float32) for name, shape in told.items()}
+    np.testing.assert_allclose(run(result, feeds)[0], run(model, feeds)[0], atol=1e-6)
