@@ -22,7 +22,12 @@ from padfix.operators.gates import angle_traits, erf_traits, falls_far, gate_tra
 from padfix.operators.moved_results import cuts_squeezed
 from padfix.operators.numbers import is_narrow_integer
 from padfix.operators.picking_traits import ranked
-from padfix.operators.quantizers import cuts_one_end_of_bytes, cuts_quantized, is_between_bytes_of_caller
+from padfix.operators.quantizers import (
+    cuts_one_end_of_bytes,
+    cuts_quantized,
+    is_between_bytes_of_caller,
+    joins_between_bytes,
+)
 from padfix.targets.traits import Traits
 
 _OF_RELU6 = (0.0, 6.0)
@@ -67,13 +72,23 @@ ACTIVATIONS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "Gelu": _curve(lambda scope, node: {"approximate": attributes.text(node, "approximate", "none") or "none"}),
     "HardSigmoid": _curve(gate_traits),
     "HardSwish": _curve(lambda scope, node: {}),
-    "LeakyRelu": _curve(lambda scope, node: {"between-bytes": is_between_bytes_of_caller(scope, node)}),
+    "LeakyRelu": _curve(
+        lambda scope, node: {
+            "between-bytes": is_between_bytes_of_caller(scope, node),
+            "joins-between-bytes": joins_between_bytes(scope, node),
+        }
+    ),
     "Mish": _curve(lambda scope, node: {**ranked(scope, node), "falls-far": falls_far(scope, node)}),
     "Neg": lambda scope, node: {
         "before-softmax": is_before_softmax(scope, node),
         "narrow-integers": is_narrow_integer(scope, node.input[0]),
     },
-    "Relu": _curve(lambda scope, node: {"cuts-volume-off": is_cut_off_volume(scope, node)}),
+    "Relu": _curve(
+        lambda scope, node: {
+            "cuts-volume-off": is_cut_off_volume(scope, node),
+            "joins-between-bytes": joins_between_bytes(scope, node),
+        }
+    ),
     "Sigmoid": _curve(lambda scope, node: {"behind-product": is_behind_product(scope, node)}),
     "Softplus": _curve(softplus_traits),
     "Tanh": _curve(gate_traits),

@@ -79,6 +79,10 @@ ZERO_POINT = 2
 """The input that both have it at."""
 
 
+_JOINING = ("Add", "Div", "Max", "Mean", "Min", "Mul", "Sub", "Sum")
+"""What works element by element on several numbers."""
+
+
 def quantizer_traits(scope: Scope, node: NodeProto) -> Traits:
     """Return how a QuantizeLinear or DequantizeLinear is given its scale and zero point, and of which bytes it is."""
     name = node.input[0] if node.op_type == "DequantizeLinear" else node.output[0]
@@ -321,6 +325,16 @@ def is_between_bytes(scope: Scope, node: NodeProto, passing: Container[str] = ()
         if before is None or before.op_type != "DequantizeLinear":
             return False
     return any(reader.op_type == "QuantizeLinear" for reader in scope.consumers(node.output[0]))
+
+
+def joins_between_bytes(scope: Scope, node: NodeProto) -> bool:
+    """Whether a QuantizeLinear alone reads a node that alone reads what is computed of several DequantizeLinears."""
+    joining, readers = scope.own_producer(node.input[0]), scope.consumers(node.output[0])
+    if joining is None or joining.op_type not in _JOINING or [each.op_type for each in readers] != ["QuantizeLinear"]:
+        return False
+    before = [scope.own_producer(name) for name in dict.fromkeys(joining.input)]
+    are_bytes = all(each is not None and each.op_type == "DequantizeLinear" for each in before)
+    return are_bytes and len(before) > 1 and len(scope.consumers(joining.output[0])) == 1
 
 
 def leaves_bytes(scope: Scope, node: NodeProto) -> bool:

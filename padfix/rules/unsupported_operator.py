@@ -245,7 +245,14 @@ def _tanh(site: Site) -> Iterator[Form]:
 def _by_itself(site: Site) -> Iterator[Form]:
     """Yield an activation that is read by itself, not as part of the convolution before it."""
     node = copied(site.node)
-    marks = ("behind-depthwise-volume", "cuts-volume-off", "halved-gate", "between-bytes", "within-celu")
+    marks = (
+        "behind-depthwise-volume",
+        "cuts-volume-off",
+        "halved-gate",
+        "between-bytes",
+        "within-celu",
+        "joins-between-bytes",
+    )
     changed = dict.fromkeys(marks, False)
     traits = {**(traits_of(site.scope, node) or {}), **changed}
     why_not = None if all(node.input) else Refusal("it leaves an input out")

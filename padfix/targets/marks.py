@@ -140,6 +140,7 @@ MARKS = (
     "spreads-first",  # Of Mod: whether its first input takes the shape of the result.
     "squares",  # Of Mul and MatMul: whether both factors are the same.
     "cuts-window-off-zero",  # Of Clip, Max and Min: whether they leave 0 out of what a window gives, with constants.
+    "joins-between-bytes",  # Of Relu and LeakyRelu: of two DequantizeLinears, before a QuantizeLinear.
     "cuts-relu-off",  # Of Clip: whether a Relu gives its data, and it cuts off all that is not below 0.
     "behind-product",  # Of Tanh and Sigmoid: whether its data is what a convolution or a product gives, with a bias.
     # As has a Transpose that padfix writes about the steps of such a layer.

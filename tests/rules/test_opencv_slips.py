@@ -34,7 +34,13 @@ BYTES = "a = DequantizeLinear (X, s, z) b = LeakyRelu (a) "
 def findings(nodes: str, given: str, target: str, folder: Path) -> tuple[list[str], Path]:
     """Return what ``check`` has against a model of these nodes, and where that is."""
     source = folder / "model.onnx"
-    gives = "int8[2,4]" if "QuantizeLinear (b" in nodes else "int64[N,3]" if "NonMax" in nodes else "float"
+    gives = (
+        "int8[2,4]"
+        if "QuantizeLinear (b" in nodes or "QuantizeLinear (r" in nodes
+        else "int64[N,3]"
+        if "NonMax" in nodes
+        else "float"
+    )
     body = f'<ir_version: 8, opset_import: ["" : 17]> g ({given}) => ({gives} Y) {CONSTANTS} {{ {nodes} }}'
     onnx.save(onnx.parser.parse_model(body), source)
     return [each.rule for each in padfix.check(source, target=target).findings], source
@@ -52,6 +58,15 @@ def findings(nodes: str, given: str, target: str, folder: Path) -> tuple[list[st
         (f"{CUBE}{GELU} j = Mul (half, h) Y = Mul (X, j)", "float[2,4] X", "4.14", ["Identity", "Tanh"]),
         (f"{CUBE}{GELU} j = Mul (X, h) Y = Mul (half, j)", "float[2,4] X", "5.0.0.93", ["Clip", "Tanh"]),
         (f"{BYTES} Y = QuantizeLinear (b, s, z)", "int8[2,4] X", "5.0.0.93", ["Identity", "LeakyRelu"]),
+        (
+            (
+                "b = DequantizeLinear (X, s, z) c1 = DequantizeLinear (X, two, z) a = Mul (b, c1) r = Relu (a) "
+                "Y = QuantizeLinear (r, s, z)"
+            ),
+            "int8[2,4] X",
+            "5.0.0.93",
+            ["Mul", "Identity", "Relu"],
+        ),
         ("Y = PRelu (X, slopes)", "float[4,1] X", "5.0.0.93", ["Relu", "Neg", "Mul"]),
         ("p = MatMul (X, col) Y = Add (each, p)", "float[3,2,4] X", "4.14", ["MatMul", "Sum"]),
         (NORM % ("X", "X", FIRST), "float[2,4] X", "4.14", ["Div", "Mul", "Sum"]),
