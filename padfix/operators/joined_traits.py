@@ -6,6 +6,7 @@ from onnx import NodeProto
 
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope
+from padfix.operators.axis_order import lies_before_alike
 from padfix.operators.batches import gives_each_image_its_own
 from padfix.operators.data_order import joins_images
 from padfix.operators.followed_batch import joins_along_images
@@ -13,6 +14,7 @@ from padfix.operators.lists import appends_to_input, depends_on_data, joins_made
 from padfix.operators.loaded_lengths import counted_lengths_differ
 from padfix.operators.passing import pieces_of
 from padfix.operators.shared_constants import joins_constant_again
+from padfix.operators.taken_axes import LEAST_RANK
 from padfix.targets.traits import Traits
 
 
@@ -36,4 +38,14 @@ def joined_traits(scope: Scope, node: NodeProto) -> Traits:
         "axis-from-end": axis < 0,
         "counts-differ": any(of_data) and counted_lengths_differ(scope, node),
         "of-constants-too": any(of_data) and not all(of_data),
+        "before-alike": _joins_before_alike(scope, node, axis),
     }
+
+
+def _joins_before_alike(scope: Scope, node: NodeProto, axis: int) -> bool | None:
+    """Whether data of one shape are joined along an axis as long as one behind it, channels being last in images."""
+    shapes = [None if (known := scope.type_of(name)) is None else known.shape for name in node.input]
+    is_any_constant = any(scope.constant(name) is not None for name in node.input)
+    if axis == 0 or is_any_constant or shapes[0] is None or len(shapes[0]) < LEAST_RANK or len(set(shapes)) > 1:
+        return False
+    return len(shapes) > 1 and lies_before_alike(scope, node.input[0], axis)

@@ -17,11 +17,15 @@ from padfix.targets.traits import Traits
 
 PASSING = ("Dropout", "Identity")
 
+_MODE = 2
+"""The input of a Dropout that tells whether it trains."""
+
 
 def passing_traits(scope: Scope, node: NodeProto) -> Traits:
-    """Return whether an Identity or a Dropout takes an input of the model, and whether it gives a result."""
+    """Return whether an Identity or a Dropout takes an input of the model, gives a result, or is told if it trains."""
     is_inner = scope.parent is not None
     return {
+        "mode-written": node.op_type == "Dropout" and any(node.input[_MODE:]),
         "of-input": not is_inner and node.input[0] in scope.inputs,
         "as-result": not is_inner and scope.is_output(node.output[0]),
     }

@@ -392,6 +392,13 @@ def _leaves_channels(scope: Scope, node: NodeProto) -> bool:
     return rank > _LINES and axis % rank != 1
 
 
+def _takes_first_out(scope: Scope, node: NodeProto) -> bool:
+    """Whether an ArgMax or ArgMin works along the first axis, which it does not keep."""
+    known, axis = scope.type_of(node.input[0]), attributes.integer(node, "axis", 0) or 0
+    is_first = axis == 0 or (known is not None and known.rank is not None and axis == -known.rank)
+    return is_first and not attributes.integer(node, "keepdims", 1)
+
+
 PICKING_TRAITS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     **dict.fromkeys(PICKING, _picking),
     **dict.fromkeys(
@@ -402,6 +409,7 @@ PICKING_TRAITS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
             "takes-last": attributes.integer(node, "select_last_index", 0) != 0,
             "keeps-axis": attributes.integer(node, "keepdims", 1) != 0,
             "kept-unwritten": attributes.find(node, "keepdims") is None,
+            "moves-batch": _takes_first_out(scope, node),
             "leaves-channels": _leaves_channels(scope, node),
             "ends-as-long": ends_as_long(scope, node),
             "turns-longs": turns_longs(scope, node),

@@ -35,6 +35,7 @@ from padfix.operators.recurrent_layers import is_slice_for_layer
 from padfix.operators.repeats import multiplies_copies, repeats_many_axes
 from padfix.operators.sequences import length_traits, place_traits
 from padfix.operators.shape_questions import is_spread
+from padfix.operators.taken_axes import LEAST_RANK
 from padfix.operators.told_lengths import measures_images
 from padfix.targets.traits import Trait, Traits
 
@@ -269,6 +270,7 @@ def _expand(scope: Scope, node: NodeProto) -> Traits:
         "of-lists": len(shapes[0]) == 1 and shapes[0] != (1,),
         "copies-columns": len(shapes[1]) > 1 and shapes[1][-1] == 1 and set(shapes[0]) != set(shapes[1]),
         "makes-batch": len(shapes[0]) != len(shapes[1]) or shapes[0][:1] != shapes[1][:1],
+        "adds-axes": LEAST_RANK <= len(shapes[0]) < len(shapes[1]),
         "numbers-images": numbers_images(scope, node),
     }
 

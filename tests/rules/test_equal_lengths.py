@@ -49,6 +49,26 @@ CASES: dict[str, tuple[str, list[str]]] = {
         "(float[2,1,4] X) => (float[2,3,4] Y) <int64[3] s = {2, 3, 4}> { Y = Expand (X, s) }",
         ["Expand"],
     ),
+    "copies with an axis more": (
+        "(float[2,3,8] X) => (float[2,2,3,8] Y) <int64[4] s = {2, 1, 1, 1}> { Y = Expand (X, s) }",
+        ["Concat", "Reshape", "Reshape", "Reshape", "Reshape"],
+    ),
+    "images joined along one of two equal axes": (
+        "(float[2,4,5,5] X) => (float[2,4,10,5] Y) { A = Relu (X) B = Tanh (X) Y = Concat <axis = 2> (A, B) }",
+        ["Concat", "Gather", "Relu", "Reshape", "Reshape", "Reshape", "Tanh"],
+    ),
+    "images joined along another axis": (
+        "(float[2,4,5,6] X) => (float[2,4,10,6] Y) { A = Relu (X) B = Tanh (X) Y = Concat <axis = 2> (A, B) }",
+        ["Concat", "Relu", "Tanh"],
+    ),
+    "images joined with a sum": (
+        "(float[2,6,6,4] X) => (float[2,6,6,8] Y) { A = Add (X, X) Y = Concat <axis = 3> (X, A) }",
+        ["Add", "Concat", "Conv"],
+    ),
+    "places along the batch": (
+        "(float[2,6,6] X) => (int64[6,6] Y) { Y = ArgMax <axis = 0, keepdims = 0> (X) }",
+        ["ArgMax", "Conv", "Reshape", "Reshape"],
+    ),
 }
 
 
@@ -67,3 +87,28 @@ def test_nothing_is_left_to_guess(name: str, tmp_path: Path) -> None:
     assert sorted(each.op_type for each in onnx.load(result).graph.node if each.op_type != "Constant") == expected
     before, after = (onnxruntime.InferenceSession(str(path)).run(None, {"X": data})[0] for path in (source, result))
     np.testing.assert_allclose(after, before, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "is_alike"),
+    [
+        ("I = Unsqueeze (T, a) Y = GatherElements <axis = 2> (X, I)", False),
+        ("Y = GatherElements <axis = 2> (X, K)", True),
+    ],
+)
+def test_elements_are_picked_in_the_order_of_the_model(nodes: str, *, is_alike: bool, tmp_path: Path) -> None:
+    graph = f"""(float[2,4,6] X, int64[2,4] T, int64[2,4,1] K) => (float[2,4,1] Y, float[2,4] S, float[2,4,1] M)
+    <int64[1] a = {{-1}}> {{ {nodes} S = Cast <to = 1> (T) M = Cast <to = 1> (K) }}"""
+    source, result = tmp_path / "model.onnx", tmp_path / "out.onnx"
+    onnx.save(onnx.parser.parse_model(HEAD + graph), source)
+    padfix.convert(source, result, target="onnx2tf")
+    types = [each.op_type for each in onnx.load(result).graph.node]
+    assert types.count("Reshape") == (0 if is_alike else 2)
+    random = np.random.default_rng(0)
+    feeds = {
+        "X": random.normal(size=(2, 4, 6)).astype(np.float32),
+        "T": random.integers(0, 6, (2, 4)),
+        "K": random.integers(0, 6, (2, 4, 1)),
+    }
+    before, after = (onnxruntime.InferenceSession(str(path)).run(None, feeds)[0] for path in (source, result))
+    np.testing.assert_array_equal(after, before)

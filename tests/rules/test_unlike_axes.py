@@ -75,3 +75,11 @@ def test_the_rest_of_a_number_below_zero_is_a_constant_for_tract(amount: int, *,
     graph = f"""(float[N,8,3] X) => (float Y) <int64[1] a = {{{amount}}}, int64[1] o = {{1}}, int64[1] t = {{2}}> {{
         S = Shape (X) L = Slice (S, o, t) M = Mod (a, L) B = Sub (L, M) Y = Slice (X, B, L, o) }}"""
     assert ("Mod" in types_of(tmp_path, graph, "tract")) == stays
+
+
+@pytest.mark.parametrize(("told", "expected"), [("r, t", ["Identity"]), ("r", ["Dropout"])])
+def test_a_dropout_is_not_told_for_onnx2tf_that_it_does_not_train(
+    told: str, expected: list[str], tmp_path: Path
+) -> None:
+    graph = f"(float[3,4] X) => (float Y) <float r = {{0.3}}, bool t = {{0}}> {{ Y = Dropout (X, {told}) }}"
+    assert types_of(tmp_path, graph, "onnx2tf") == expected

@@ -12,6 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 from padfix.graph import attributes
 from padfix.operators.axis_order import ORDER, alike_axes, before_reshapes, is_put_back, order_of
 from padfix.operators.constant_chains import is_constant
+from padfix.operators.picking_traits import PICKING
 from padfix.operators.reductions import reduced_axes
 from padfix.operators.refusal import Refusal
 from padfix.operators.slices import slice_amounts
@@ -374,7 +375,8 @@ def behind_reshapes(site: Site) -> Iterator[Form]:
         given = [builder.input(name) for name in site.node.input]
         for place, shape in shapes.items():
             given[place] = builder.reshaped(given[place], shape)
-        cases = (as_declared(site),) if own.get("orders-differ") else trials_of(site)
+        is_whole = own.get("orders-differ") and site.node.op_type not in PICKING  # whose indices are no mere data
+        cases = (as_declared(site),) if is_whole else trials_of(site)
         return Rewrite(builder.ending_in(copied(site.node), given), cases)
 
     why_not = None

@@ -11,6 +11,7 @@ from onnx import TensorProto, helper
 
 from padfix.graph import attributes
 from padfix.graph.scopes import Dimension
+from padfix.operators.axis_order import alike_axes
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Site
@@ -48,7 +49,7 @@ def extreme_place_forms(site: Site) -> Iterator[Form]:
 
     own = traits_of(site.scope, site.node) or {}
     operators: Operators = (
-        (site.node.op_type, {**own, "keeps-axis": True}),
+        (site.node.op_type, {**own, "keeps-axis": True, "moves-batch": False}),
         ("Squeeze", {"rank": own.get("rank"), "axes-written": True, "moves-batch": axis == 0}),
     )
     yield Form("its axis kept, and taken out behind it", operators, lambda: of_inputs(site, write, exact=True))
@@ -113,7 +114,9 @@ def _along_rows(site: Site, lengths: Sequence[Dimension], axis: int) -> Form:
     def write(builder: FragmentBuilder, value: Any) -> Any:
         return builder.reshaped(builder.original(node, [builder.reshaped(value, rows)]), gives or ())
 
-    own = {**(traits_of(site.scope, site.node) or {}), "rank": len(rows), "keeps-axis": False, "leaves-channels": False}
+    order: Traits = {"alike": alike_axes([rows]), "channels-last": False, "moves-batch": False}
+    own = {**(traits_of(site.scope, site.node) or {}), "rank": len(rows), **order}
+    own |= {"keeps-axis": False, "leaves-channels": False}
     operators: Operators = (
         ("Reshape", {"rank": len(rows)}),
         (site.node.op_type, own),
