@@ -7,8 +7,7 @@ MARKS = (
     "old-file",  # Of files: whether ONNX's version is one that lists constants among the inputs.
     "new-file",  # Of files: whether ONNX's version is one that came with opset 28.
     "unread",  # Of inputs of the model: whether nothing reads more of it than its lengths.
-    # Of convolutions, transposed convolutions and pools.
-    "strided",
+    "strided",  # Of convolutions, transposed convolutions and pools.
     "far-strides",
     "one-element",
     "dequantized",
