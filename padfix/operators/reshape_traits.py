@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from onnx import NodeProto
 
+from padfix.graph import attributes
 from padfix.graph.scopes import Dimension, Scope
 from padfix.operators.batches import is_of_another_batch, numbers_images
 from padfix.operators.constant_chains import chain_of, worked_out
@@ -31,6 +32,10 @@ _MOST_BETWEEN = 8
 """Operators that are looked through, as far as a product."""
 
 
+_VOLUMES = 5
+"""Axes of a batch of volumes."""
+
+
 def reshape_traits(scope: Scope, node: NodeProto) -> Traits:
     """Return how a Reshape tells lengths, and what it does to images."""
     known = scope.type_of(node.output[0])
@@ -40,6 +45,7 @@ def reshape_traits(scope: Scope, node: NodeProto) -> Traits:
     return {
         "rank": rank,
         "of-number-given": is_given_number(scope, node.input[0], by_constants=False),
+        "many-axes-or-none": bool(attributes.integer(node, "allowzero", 0)) and _has_many_axes(scope, node),
         "numbers-images": numbers_images(scope, node),
         "copies-channels": copies_channels(scope, node),
         "copies-behind-reshape": copies_behind_reshape(scope, node),
@@ -53,6 +59,12 @@ def reshape_traits(scope: Scope, node: NodeProto) -> Traits:
         "taken-apart": is_taken_apart(scope, node),
         "batch-told": is_batch_told(scope, node) and is_of_another_batch(scope, node.output[0]) is False,
     }
+
+
+def _has_many_axes(scope: Scope, node: NodeProto) -> bool:
+    """Whether more than five axes are given or taken."""
+    types = [scope.type_of(name) for name in (node.input[0], node.output[0])]
+    return any(each is not None and (each.rank or 0) > _VOLUMES for each in types)
 
 
 def _measures_by_lists(scope: Scope, node: NodeProto) -> bool:

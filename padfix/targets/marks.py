@@ -27,8 +27,7 @@ MARKS = (
     "zero-point-left-out",  # Of ConvInteger and MatMulInteger: whether the weights have one, and the data none.
     "leaves-bytes",
     "by-channels-of-lines",  # Whether constants of several elements change what reduced lines are made into.
-    # Of the operators that reduce axes.
-    "sums-dequantized-lines",
+    "sums-dequantized-lines",  # Of the operators that reduce axes.
     "reduces-all",
     "asked-for-infinity",
     "numbers-computed",  # Of BatchNormalization and InstanceNormalization: whether a scale or a mean is no constant.
@@ -48,8 +47,7 @@ MARKS = (
     "read-untyped",  # Of comparisons: whether something reads what they give, and the model does not declare its type.
     "leaves-rows-out",  # Of Softmax, and its Exp: whether infinities leave whole rows out, or may as data decides.
     "masks-by-numbers",  # Of Softmax: whether a number that is added, and that halves hold, may mask whole rows.
-    # Of ReduceL2, LpPool and Sqrt: whether it is the root of squares that half precision may not hold.
-    "squares-far",
+    "squares-far",  # Of ReduceL2, LpPool and Sqrt: whether it is the root of squares that half precision may not hold.
     "narrow-integers",  # Of Neg: whether its data are integers of up to 32 bits.
     "slopes-of-all-axes",  # Of PRelu: whether its slopes have as many axes as the data, and another shape.
     "slopes-computed",  # Of PRelu: whether its slopes are no constant.
@@ -58,8 +56,7 @@ MARKS = (
     "even-by-itself",  # Of Split: whether its pieces are of one length, and no input says of which.
     "gives-places",  # Of TopK: whether its places are read.
     "untyped-body",  # Of Scan: whether its body does not tell of which type what it is given is.
-    # Of Softmax, LogSoftmax and Hardmax, and of LayerNormalization.
-    "axis-from-end",
+    "axis-from-end",  # Of Softmax, LogSoftmax and Hardmax, and of LayerNormalization.
     "inner-axis-from-end",  # Of TopK: whether the axis is counted from the end, and not the last.
     "before-alike",
     # Of all: whether some of their data have the channels at the end, and some have not, or a sum has put them back.
@@ -86,8 +83,7 @@ MARKS = (
     "unlike-batches",  # Of layers of images: whether inputs and results of the model are of unlike numbers of them.
     "leaves-known-lengths",  # Of a Reshape that copies or finds what is known beside what is open.
     "taken-apart",
-    # Of Sub and Div, and of Div alone: whether 0 is among what it divides by.
-    "by-zero",
+    "by-zero",  # Of Sub and Div, and of Div alone: whether 0 is among what it divides by.
     "constant-first",  # Whether it is a constant that something is subtracted from, or that is divided.
     "from-constant",
     "from-softmax",
@@ -96,8 +92,7 @@ MARKS = (
     "by-own-sum",
     "by-own-sums",
     "by-power-of-two",  # Of Div: whether integers are divided by one constant of 2, 4, 8 and so on.
-    # Of Shape: whether it gives some of the lengths alone.
-    "picks-lengths",
+    "picks-lengths",  # Of Shape: whether it gives some of the lengths alone.
     # Of what joins several inputs element by element.
     "joins-a-copy",  # Whether one of them is copied to the open lengths of another one, which spreads it anyway.
     "one-first",
@@ -107,8 +102,7 @@ MARKS = (
     "turned-back",
     "turned-back-alike",
     "about-a-product",
-    # Of Gather, Gemm and LayerNormalization.
-    "embeds",
+    "embeds",  # Of Gather, Gemm and LayerNormalization.
     "by-list-of-caller",
     # Of PRelu, Celu, Split, ArgMax and ArgMin, Expand, BatchNormalization, MatMul, what picks elements, and arithmetic.
     "spreads-data",
@@ -219,6 +213,7 @@ MARKS = (
     "behind-groups",  # Of BatchNormalization: whether a transposed convolution of groups gives its data.
     "adds-to-column",
     "repeats-many-axes",  # Of Tile: whether it may repeat along more than two axes, which is known at run time alone.
+    "many-axes-or-none",  # Of Reshape: whether it may give lengths of 0, and has more than five axes.
     "turns-split-rows",  # Of Transpose: whether it turns the rows of a dense layer, split into five axes and more.
     "split-from-end",  # Of SequenceAt: whether it counts from the end of a list that is split from data.
     "takes-piece",  # Of SequenceAt: whether it gives a known part of data that are split.

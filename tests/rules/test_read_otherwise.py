@@ -158,6 +158,17 @@ def test_the_numbers_of_a_gelu_are_tensors_to_opencv_5(tmp_path: Path) -> None:
     )
 
 
+def test_a_reshape_to_many_axes_copies_by_zeros_for_qnn(tmp_path: Path) -> None:
+    text = (
+        "(float[2,8,8,8] X) => (float[4,2,4,32] Y) <int64[6] s = {2, 2, 4, 2, 4, 8}, int64[4] t = {4, 4, 2, 32}> "
+        "{ r = Reshape <allowzero = 1> (X, s) q = Reshape <allowzero = 1> (r, t) "
+        "Y = Transpose <perm = [0, 2, 1, 3]> (q) }"
+    )
+    operators_for(text, "qnn", tmp_path, 17, 8)
+    nodes = onnx.load(tmp_path / "after.onnx").graph.node
+    assert not any(each.name == "allowzero" for node in nodes for each in node.attribute)
+
+
 def test_how_many_a_list_holds_is_a_constant_where_there_are_no_lists(tmp_path: Path) -> None:
     list_of = "s = SplitToSequence <axis = 1> (X, two) a = SequenceAt (s, e) n = SequenceLength (s)"
     text = SPLIT % ("2", f"{list_of} f = Cast <to = 1> (n) Y = Mul (a, f)")

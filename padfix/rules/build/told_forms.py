@@ -18,6 +18,7 @@ from padfix.operators.told_lengths import reverses_all, told_lengths
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site, Trial, TrialInput
 from padfix.rules.build.along_axes import LONGEST, TAKING, one_by_one
+from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import OPEN_LENGTH, chain_trial, like, trials_of
 from padfix.rules.build.pad_node import sliced
@@ -59,6 +60,8 @@ def _reshaped(site: Site, told: Sequence[int]) -> Rewrite:
 def told_forms(site: Site) -> Iterator[Form]:
     """Yield a Reshape with its shape written: 0 for an open length that it copies, -1 for another."""
     own = traits_of(site.scope, site.node) or {}
+    if own.get("many-axes-or-none"):
+        yield _copying_by_zero(site)
     if not own.get("measures-images") and not own.get("measures-by-lists"):
         return
     known, name = site.input_type(0), site.input_name(1)
@@ -94,6 +97,20 @@ def told_forms(site: Site) -> Iterator[Form]:
 
     left = {"measures-images": False, "measures-by-lists": False, "steered-by-results": False}
     yield Form("what it copies, and what it finds by itself", (("Reshape", {**own, **left}),), write, why_not)
+
+
+def _copying_by_zero(site: Site) -> Form:
+    """Return a Reshape whose shape has no zeros, which so may say that they copy a length."""
+    shape = site.constant(1)
+
+    def write() -> Rewrite:
+        node = copied(site.node)
+        attributes.remove(node, "allowzero")
+        return Rewrite(site.only(node), trials_of(site), exact=True)
+
+    why_not = None if shape is not None and bool(shape.all()) else Refusal("its shape is not constant, or has zeros")
+    own = {**(traits_of(site.scope, site.node) or {}), "many-axes-or-none": False}
+    return Form("zeros that copy", (("Reshape", own),), write, why_not)
 
 
 def reversed_forms(site: Site) -> Iterator[Form]:
