@@ -10,8 +10,11 @@ from onnx import NodeProto
 
 from padfix.graph import attributes
 from padfix.graph.scopes import Dimension, Scope, normal_domain
+from padfix.operators.data_order import is_behind_images
 from padfix.operators.shape_questions import any_of
+from padfix.operators.slices import slice_amounts, sliced_axes
 from padfix.operators.window import Pair
+from padfix.targets.traits import Traits
 
 MOST_PADS = 4
 """Pads in a row that are looked through; padfix itself writes two, so that ONNX Runtime does not fuse them."""
@@ -72,7 +75,29 @@ def _integers(scope: Scope, node: NodeProto, position: int) -> list[int] | None:
     return None if constant is None else [int(each) for each in constant.reshape(-1)]
 
 
-def is_beyond_length(lengths: Sequence[Dimension] | None, amounts: Sequence[int] | None) -> bool | None:
+def extent_traits(scope: Scope, node: NodeProto, amounts: Sequence[int] | None) -> Traits:
+    """Return of a Pad whether it adds more than there is, and columns again before those that a Slice leaves."""
+    data = scope.type_of(node.input[0]) if node.input and node.input[0] else None
+    return {
+        "pads-beyond-length": _is_beyond_length(None if data is None else data.shape, amounts),
+        "pads-cut-columns": _pads_cut_columns(scope, node, amounts),
+    }
+
+
+def _pads_cut_columns(scope: Scope, node: NodeProto, amounts: Sequence[int] | None) -> bool:
+    """Whether columns are added before those that a Slice leaves to the end of images, and none behind them."""
+    cut = local_producer(scope, node.input[0]) if amounts and len(amounts) > 1 else None
+    if amounts is None or cut is None or cut.op_type != "Slice" or not is_behind_images(scope, cut.input[0]):
+        return False
+    half = len(amounts) // 2
+    told, axes = slice_amounts(scope, cut), sliced_axes(scope, cut, half)
+    place = axes.index(half - 1) if axes is not None and half - 1 in axes else None
+    starts = [] if told is None else told.get("starts", [])
+    is_cut = place is not None and place < len(starts) and starts[place] != 0
+    return is_cut and amounts[half - 1] > 0 and not amounts[-1]
+
+
+def _is_beyond_length(lengths: Sequence[Dimension] | None, amounts: Sequence[int] | None) -> bool | None:
     """Whether an axis is padded by more than it has elements, at its begin or its end; None where it is not known."""
     if lengths is None or amounts is None or len(amounts) != 2 * len(lengths):
         return None

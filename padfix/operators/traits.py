@@ -23,7 +23,7 @@ from padfix.operators.constant_chains import (
     reads_unsigned_bytes,
     worked_out,
 )
-from padfix.operators.constant_pad import given_pads, is_beyond_length
+from padfix.operators.constant_pad import extent_traits, given_pads
 from padfix.operators.data_order import CHANNELS, is_behind_window, is_untold_volume
 from padfix.operators.elementwise import PLACES
 from padfix.operators.followed_batch import is_one_of_several, lie_within
@@ -406,7 +406,7 @@ def _pad(scope: Scope, node: NodeProto) -> Traits:
         **outer_traits(told),
         "end-alone": None if not told else bool(axes_padded_behind(scope, node, told)),
         "rank": None if data is None else data.rank,
-        "pads-beyond-length": is_beyond_length(None if data is None else data.shape, told),
+        **extent_traits(scope, node, told),
         "before-average": any(each.op_type == "AveragePool" for each in scope.consumers(node.output[0])),
         "elements": elements_of(None if data is None else data.elem_type),
     }

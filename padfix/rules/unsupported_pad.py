@@ -128,8 +128,9 @@ class UnsupportedPad(TargetRule):
                 [axis for axis in range(half) if amounts[axis] or amounts[half + axis]], lengths, site
             )
             yield Form("products with matrices", products, lambda: _multiplied(site, amounts, mode), no_products)
-            yield as_image(site, plain, amounts, mode, _trials(site, half))
-            yield from joined_slices(site, amounts, mode, lengths, _trials(site, half))
+            pieces = list(joined_slices(site, amounts, mode, lengths, _trials(site, half)))
+            image = as_image(site, plain, amounts, mode, _trials(site, half))
+            yield from [image, *pieces] if sum(added) > _FEW else [*pieces, image]
         elif any(cut):
             products = multiplying([axis for axis in range(half) if cut[axis] or cut[half + axis]], lengths, site)
             write = partial(_written_out, site, added, cut, site.scope.opset, by_products=True)
@@ -137,6 +138,9 @@ class UnsupportedPad(TargetRule):
         if site.elem_type(0) == TensorProto.BOOL or traits.get("reads-constant-bytes"):
             yield from as_floats(site)
 
+
+_FEW = 8
+"""Elements that are joined one by one sooner than a line becomes an image."""
 
 _OPEN = 9
 """The length of an axis that is left open, where it is padded by less."""

@@ -118,7 +118,6 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     # Of the operators that reduce axes.
     "axes-as-input": SWITCH,
     "axes-empty": SWITCH,
-    "rank-untold": SWITCH,  # Whether how many axes it leaves is only known at run time.
     "reduced-axes": COUNT,
     # Of Softmax, LogSoftmax and Hardmax.
     "takes-axes-together": SWITCH,

@@ -64,12 +64,18 @@ def test_a_window_of_keys_is_a_mask(window: str, target: str, tmp_path: Path) ->
     assert converted(text, target, tmp_path, 25)["Attention"] == 0
 
 
-@pytest.mark.parametrize("target", ["qnn", "tract"])
-def test_keys_that_are_counted_are_masked_behind_these(target: str, tmp_path: Path) -> None:
-    text = """(float[2,2,3,8] Q, float[2,2,4,8] K, float[2,2,4,8] V, int64[2] n) => (float[2,2,3,8] Y) {
-      Y = Attention (Q, K, V, , , , n)
-    }"""
-    assert converted(text, target, tmp_path, 24)["Attention"] == 0
+COUNTED = """(float[2,2,3,8] Q, float[2,2,4,8] K, float[2,2,4,8] V, int64[2] n) => (float[2,2,3,8] Y) {
+  Y = Attention (Q, K, V, , , , n)
+}"""
+
+
+def test_keys_that_are_counted_are_masked_behind_these(tmp_path: Path) -> None:
+    assert converted(COUNTED, "tract", tmp_path, 24)["Attention"] == 0
+
+
+def test_whether_no_key_is_counted_is_not_asked_of_half_precision(tmp_path: Path) -> None:
+    with pytest.raises(RefusedError, match="beyond half precision"):
+        converted(COUNTED, "qnn", tmp_path, 24)
 
 
 def test_an_attention_that_a_runtime_has_stays(tmp_path: Path) -> None:
