@@ -57,7 +57,7 @@ from padfix.operators.squares import squares_large
 from padfix.operators.steps_of_bytes import byte_traits
 from padfix.operators.told_lengths import reads_list_of_lengths
 from padfix.operators.transposed import TransposedWindow
-from padfix.operators.window import Pair, Shape, Window
+from padfix.operators.window import Pair, Shape, Window, is_row_of_nine
 from padfix.operators.written import SAME, is_unnamed_at_end, wrong_arity
 from padfix.targets.traits import Trait, Traits
 
@@ -212,13 +212,9 @@ def _common(window: Window | TransposedWindow) -> dict[str, Trait | None]:
         "odd-square": set(known) in ({3}, {5}) if len(known) == window.rank else None,
         "square": len(set(known)) == 1 < window.rank if len(known) == window.rank else None,
         "row-of-nine": is_row_of_nine(known) if len(known) == window.rank else None,
+        "nine-columns": known[-1:] == [9] if len(known) == window.rank else None,
         "one-channel": window.channels == 1 if window.channels else None,
     }
-
-
-def is_row_of_nine(kernel: Sequence[int | None]) -> bool:
-    """Whether a line's or a plane's windows have nine taps in a row, which OpenCV 5 takes for three by three."""
-    return len(kernel) <= _PLANE_AXES and sorted(kernel, key=str) == [1, 9][-len(kernel) :]
 
 
 def window_traits(window: Window) -> Traits:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from onnx import NodeProto, TensorProto
@@ -162,6 +162,10 @@ class Window(Windowed):
         return None if length is None else named(size, length.plus(1))
 
 
+_PLANE = 2
+"""Spatial axes of a plane."""
+
+
 def _same_output(size: Dimension, stride: int) -> Dimension:
     if isinstance(size, int):
         return same_output_size(size, stride)
@@ -304,3 +308,8 @@ def _elem_type(node: NodeProto, operator: Operator, place: Place) -> int | None:
         if known is not None and known.elem_type != TensorProto.UNDEFINED:
             return known.elem_type
     return None
+
+
+def is_row_of_nine(kernel: Sequence[int | None]) -> bool:
+    """Whether a line's or a plane's windows have nine taps in a row, which OpenCV 5 takes for three by three."""
+    return len(kernel) <= _PLANE and sorted(kernel, key=str) == [1, 9][-len(kernel) :]

@@ -37,6 +37,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "depthwise": SWITCH,
     "one-tap": SWITCH,
     "row-of-nine": SWITCH,
+    "nine-columns": SWITCH,
     "square": SWITCH,
     "of-whole-numbers": SWITCH,
     "one-channel": SWITCH,

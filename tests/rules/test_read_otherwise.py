@@ -40,6 +40,7 @@ TRIANGLE = "(float[2,%s] X) => (float[2,%s] Y) <int64 k = {1}> { Y = Trilu <uppe
 MIRRORED = (
     '(float[1,1,s] X) => (float[1,1,t] Y) <int64[6] p = {0, 0, 200, 0, 0, 200}> { Y = Pad <mode = "reflect"> (X, p) }'
 )
+AVERAGED = "(float[1,4,18,18] X) => (float[1,4,2,2] Y) { Y = AveragePool <kernel_shape = [9, 9], %s> (X) }"
 SHIFTED = (
     "(float[1,3,8,12] X) => (float[1,3,8,12] Y) <int64[1] a = {1}, int64[1] b = {12}, int64[1] c = {3}, "
     "int64[8] p = {0, 0, 0, 1, 0, 0, 0, 0}> { m = MaxPool <kernel_shape = [3, 3], pads = [1, 1, 1, 1]> (X) "
@@ -129,6 +130,7 @@ SOFTMIN = (
             {"Pad": 1},
             ["Slice"],
         ),
+        ("qnn", 17, AVERAGED % "strides = [9, 9]", {"MatMul": 2}, ["AveragePool"]),
         ("qnn", 17, SHIFTED, {"Concat": 1}, ["Pad"]),
         ("qnn", 13, WINDOWS % ",".join(["0.25"] * 16), {"Reshape": 4, "Transpose": 1}, []),
         (

@@ -17,9 +17,9 @@ from onnx import helper
 from padfix.geometry.padding import effective_kernel, taps_inside
 from padfix.graph import attributes
 from padfix.operators.refusal import Refusal
-from padfix.operators.traits import is_row_of_nine, window_traits
+from padfix.operators.traits import window_traits
 from padfix.operators.transposed import TransposedWindow
-from padfix.operators.window import Pair, Window
+from padfix.operators.window import Pair, Window, is_row_of_nine
 from padfix.rules.base import Rewrite, Site, Trial, TrialInput
 from padfix.rules.build.along_axes import (
     LONGEST,

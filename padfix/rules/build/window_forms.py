@@ -20,7 +20,6 @@ from padfix.operators.picking_traits import computed_weights
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import (
     is_end_alone,
-    is_row_of_nine,
     pad_before,
     padding_of,
     traits_of,
@@ -28,7 +27,7 @@ from padfix.operators.traits import (
     window_traits,
 )
 from padfix.operators.transposed import TransposedWindow
-from padfix.operators.window import Pair, Window
+from padfix.operators.window import Pair, Window, is_row_of_nine
 from padfix.operators.written import SAME
 from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.explicit_pads import bare_node, bind, copied, flat, is_too_long, needs_separate_pad
