@@ -46,8 +46,11 @@ _BY_PLACE = (*_PRODUCTS, "GRU", "LSTM", "RNN")
 
 _ALONG_AN_AXIS = ("LogSoftmax", "Softmax")
 
-_ON_PRODUCTS = ELEMENTWISE | {"LayerNormalization", *_ALONG_AN_AXIS}
-"""Operators that are right on what is computed of products element by element; a Softmax along the last axis."""
+_ON_PRODUCTS = ELEMENTWISE | {"LayerNormalization", "Softmax"}
+"""Operators that are right on what is computed of products element by element; a Softmax along the last axis.
+
+Others, a LogSoftmax among them, are on what a product gives itself.
+"""
 
 _POOLED = frozenset(("GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool"))
 

@@ -47,6 +47,8 @@ def test_axes_are_alike_by_their_lengths_or_may_be_where_these_are_open(
         ("Y = Slice (P, one, two, one)", "others"),
         ("Z = Mul (P, P) V = Relu (Z) Y = Softmax (V)", "others"),
         ("Z = Relu (P) Y = Slice (Z, one, two, one)", "all"),
+        ("Y = LogSoftmax (P)", "others"),
+        ("Z = Add (P, P) Y = LogSoftmax (Z)", "all"),
         ("Z = Relu (R) Y = Add (P, Z)", "all"),
         ("Y = Transpose <perm = [0, 2, 1]> (P)", "all"),
     ],
