@@ -9,6 +9,7 @@ from onnx import NodeProto, TensorProto, helper
 
 from padfix.graph.scopes import Scope
 from padfix.operators.elementwise import COPYING, LAYING_OUT, PICKING_OUT
+from padfix.targets.traits import Trait
 
 _CASTING = ("Cast", "CastLike", "Identity")
 _MAKING_WHOLE = ("Ceil", "Floor", "Round", "Sign")
@@ -16,6 +17,9 @@ _STAYING_WHOLE = LAYING_OUT | COPYING | PICKING_OUT
 _STAYING_WHOLE |= {"Abs", "Add", "Cast", "Max", "Min", "Mul", "Neg", "ReduceMax", "ReduceMin", "Relu", "Sub"}
 
 _INTEGERS = ("integer", "byte")
+
+JOINING_DOUBLES = ("Add", "Max", "Min", "Sub")
+"""What takes no doubles as constants for floats, be they of the whole shape."""
 
 _ODD_INTEGERS = (TensorProto.INT8, TensorProto.INT16, TensorProto.UINT8, TensorProto.UINT16, TensorProto.UINT64)
 
@@ -54,11 +58,40 @@ def elements_of(elem_type: int | None) -> str | None:
     return "integer" if np.dtype(helper.tensor_dtype_to_np_dtype(elem_type)).kind in "iu" else "float"
 
 
-def type_of_data(scope: Scope, node: NodeProto) -> dict[str, str]:
-    """Return what type of numbers a node takes, a Where behind its condition, by the names of ONNX; none if unknown."""
+def type_of_data(scope: Scope, node: NodeProto) -> dict[str, Trait]:
+    """Return what type of numbers a node takes, a Where behind its condition, by the names of ONNX; none if unknown.
+
+    And whether these are doubles that were floats.
+    """
     place = 1 if node.op_type == "Where" else 0
     known = scope.type_of(node.input[place]) if place < len(node.input) else None
-    return {} if known is None or not known.elem_type else {"type": name_of(known.elem_type)}
+    told: dict[str, Trait] = {} if known is None or not known.elem_type else {"type": name_of(known.elem_type)}
+    return {**told, "doubles-of-floats": computes_in_widened(scope, node)}
+
+
+def computes_in_widened(scope: Scope, node: NodeProto) -> bool:
+    """Whether a node computes with constants in doubles that a Cast makes of floats, be it before others.
+
+    What multiplies, divides or compares takes constants that have the whole shape of the result for floats.
+    """
+    given = [name for name in node.input if name]
+    data = [name for name in given if scope.constant(name) is None]
+    if len(data) in (0, len(given)) or any(numbers_of(scope, name) != "double" for name in given):
+        return False
+    result = scope.type_of(node.output[0])
+    shapes = {told.shape for told in map(scope.constant, given) if told is not None}
+    if node.op_type not in JOINING_DOUBLES and result is not None and shapes == {result.shape}:
+        return False
+    return any(_is_widened(scope, name, _MOST_BETWEEN) for name in data)
+
+
+def _is_widened(scope: Scope, name: str, most: int) -> bool:
+    producer = scope.producer(name)
+    if producer is None or not most or numbers_of(scope, name) != "double":
+        return False
+    if producer.op_type in ("Cast", "CastLike") and numbers_of(scope, producer.input[0]) == "single":
+        return scope.constant(name) is None
+    return any(_is_widened(scope, each, most - 1) for each in producer.input if each)
 
 
 def name_of(elem_type: int) -> str:

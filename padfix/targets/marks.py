@@ -242,8 +242,8 @@ MARKS = (
     "behind-depthwise-volume",
     # Of BatchNormalization, which has about-a-product as well.
     "behind-activation",
-    # Of Softmax, Gemm and LeakyRelu.
-    "between-bytes",
+    "between-bytes",  # Of Softmax, Gemm and LeakyRelu.
+    "doubles-of-floats",  # Of all: whether they compute with constants in doubles that a Cast makes of floats.
     # Of all operators: whether the model computes what tells them how (a shape, axes), which others have as constants.
     "steered-by-results",
     # Of all operators: whether they give a result of the model that depends on no data.

@@ -64,3 +64,23 @@ def test_types_that_nothing_holds_exactly_are_declined(kind: str, node: str, tar
 def test_types_that_a_runtime_has_stay(tmp_path: Path) -> None:
     result = converted(tmp_path, "(int64[4,3] X, int64[2,3] U) => (int64 Y) { Y = Concat <axis = 0> (X, U) }", "qnn")
     assert [node.op_type for node in onnx.load(result).graph.node] == ["Concat"]
+
+
+@pytest.mark.parametrize("node", ["Mul (D, c)", "Div (c, D)", "Less (D, c)"])
+def test_doubles_that_a_cast_makes_of_floats_meet_constants_of_the_whole_shape(node: str, tmp_path: Path) -> None:
+    nodes = f"D = Cast <to = 11> (X) C = {node} Y = Cast <to = 1> (C)"
+    graph = f"(float[3,5] X) => (float[3,5] Y) <double[1] c = {{1.1}}> {{ {nodes} }}"
+    result = converted(tmp_path, graph, "onnx2tf")
+    assert [list(each.dims) for each in onnx.load(result).graph.initializer] == [[3, 5]]
+    given = np.random.default_rng(0).normal(size=(3, 5)).astype(np.float32)
+    before, after = (
+        onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"]).run(None, {"X": given})[0]
+        for path in (tmp_path / "model.onnx", result)
+    )
+    np.testing.assert_array_equal(after, before)
+
+
+def test_doubles_that_a_cast_makes_of_floats_are_not_added_to(tmp_path: Path) -> None:
+    graph = "(float[3,5] X) => (double[3,5] Y) <double[1] c = {1}> { D = Cast <to = 11> (X) Y = Add (D, c) }"
+    with pytest.raises(RefusedError, match="its constants join what they meet"):
+        converted(tmp_path, graph, "onnx2tf")

@@ -46,6 +46,7 @@ from padfix.rules.build.passing_forms import (
 )
 from padfix.rules.build.told_batch import pooled_before
 from padfix.rules.build.uncopied_forms import uncopied_form
+from padfix.rules.build.whole_forms import with_whole_doubles
 from padfix.rules.build.written_forms import without_unnamed_ends
 from padfix.targets import Target, named
 
@@ -88,6 +89,7 @@ _BY_MARK: Mapping[str, Callable[[Site], Iterable[Form]]] = {
     "kept-unwritten": lambda site: [kept_written(site)],
     "turns-longs": lambda site: [summed_with_nothing(site)],
     "takes-nothing": lambda site: [of_nothing(site)],
+    "doubles-of-floats": lambda site: [with_whole_doubles(site)],
     "masks-by-numbers": lambda site: [from_least_masked(site)],
 }
 """By what a fact that fits a node says of it: the forms that are without that, for a target with such a fact alone."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 from onnx import TensorProto, helper
 
 from padfix.operators.long_results import steers
+from padfix.operators.numbers import JOINING_DOUBLES
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site
@@ -28,6 +30,29 @@ _INTEGERS_JOINED_SINCE = 12
 _LIKE_SINCE = 15
 
 _SIGNED = (TensorProto.INT32, TensorProto.INT64)
+
+
+def with_whole_doubles(site: Site) -> Form:
+    """Return what multiplies, divides or compares with constants of the whole shape, be they one element."""
+    result = site.scope.type_of(site.node.output[0])
+    shape = () if result is None or result.shape is None else result.shape
+    lengths = [each for each in shape if isinstance(each, int)]
+    values = [site.constant(place) for place in range(len(site.node.input))]
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        whole = [
+            builder.input(name) if value is None else builder.constant(np.broadcast_to(value, lengths).copy(), "whole")
+            for name, value in zip(site.node.input, values, strict=True)
+        ]
+        return Rewrite(builder.ending_in(copied(site.node), whole), (as_declared(site),), exact=True)
+
+    is_known = bool(shape) and len(lengths) == len(shape) and math.prod(lengths) <= _MOST_DIVISORS
+    own = {**(traits_of(site.scope, site.node) or {}), "constants": "none", "one-first": False}
+    own["doubles-of-floats"] = is_joining = site.node.op_type in JOINING_DOUBLES
+    why_not = Refusal("its constants join what they meet, or would be very large, or of open lengths (--shape)")
+    operators: Operators = ((site.node.op_type, own),)
+    return Form("doubles of the whole shape", operators, write, None if is_known and not is_joining else why_not)
 
 
 def cut_forms(site: Site) -> Iterator[Form]:
