@@ -40,6 +40,10 @@ TRIANGLE = "(float[2,%s] X) => (float[2,%s] Y) <int64 k = {1}> { Y = Trilu <uppe
 MIRRORED = (
     '(float[1,1,s] X) => (float[1,1,t] Y) <int64[6] p = {0, 0, 200, 0, 0, 200}> { Y = Pad <mode = "reflect"> (X, p) }'
 )
+BATCH_TAKEN = (
+    "(float[1,8,3,4] X) => (float[8,4,3] Y) <int64[1] a = {0}> "
+    "{ s = Squeeze (X, a) Y = Transpose <perm = [0, 2, 1]> (s) }"
+)
 AVERAGED = "(float[1,4,18,18] X) => (float[1,4,2,2] Y) { Y = AveragePool <kernel_shape = [9, 9], %s> (X) }"
 SHIFTED = (
     "(float[1,3,8,12] X) => (float[1,3,8,12] Y) <int64[1] a = {1}, int64[1] b = {12}, int64[1] c = {3}, "
@@ -130,6 +134,7 @@ SOFTMIN = (
             {"Pad": 1},
             ["Slice"],
         ),
+        ("onnx2tf", 17, BATCH_TAKEN, {"Reshape": 1, "Transpose": 1}, ["Squeeze"]),
         ("qnn", 17, AVERAGED % "strides = [9, 9]", {"MatMul": 2}, ["AveragePool"]),
         ("qnn", 17, SHIFTED, {"Concat": 1}, ["Pad"]),
         ("qnn", 13, WINDOWS % ",".join(["0.25"] * 16), {"Reshape": 4, "Transpose": 1}, []),
