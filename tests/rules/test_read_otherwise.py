@@ -134,6 +134,7 @@ SOFTMIN = (
             {"Pad": 1},
             ["Slice"],
         ),
+        ("mnn", 26, "(float[3,4] X) => (float[3,4] Y) <int64 a = {1}> { Y = CumProd (X, a) }", {"Mul": 3}, ["CumProd"]),
         ("onnx2tf", 17, BATCH_TAKEN, {"Reshape": 1, "Transpose": 1}, ["Squeeze"]),
         ("qnn", 17, AVERAGED % "strides = [9, 9]", {"MatMul": 2}, ["AveragePool"]),
         ("qnn", 17, SHIFTED, {"Concat": 1}, ["Pad"]),
@@ -180,6 +181,17 @@ def test_a_reshape_to_many_axes_copies_by_zeros_for_qnn(tmp_path: Path) -> None:
     operators_for(text, "qnn", tmp_path, 17, 8)
     nodes = onnx.load(tmp_path / "after.onnx").graph.node
     assert not any(each.name == "allowzero" for node in nodes for each in node.attribute)
+
+
+def test_how_long_frames_are_is_told_openvino(tmp_path: Path) -> None:
+    window = ",".join(["0.5"] * 16)
+    text = (
+        f"(float[1,64,1] X) => (float[1,7,9,2] Y) <int64 s = {{8}}, float[16] w = {{{window}}}> "
+        "{ Y = STFT <onesided = 1> (X, s, w) }"
+    )
+    assert operators_for(text, "openvino", tmp_path, 17, 8)["STFT"] == 1
+    (node,) = (each for each in onnx.load(tmp_path / "after.onnx").graph.node if each.op_type == "STFT")
+    assert node.input[3]
 
 
 def test_how_many_a_list_holds_is_a_constant_where_there_are_no_lists(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A result with an axis too many is no result that is right, on OpenVINO."""
+"""What OpenVINO gives beside what the model says: an axis too many, an input by another name; what it leaves out."""
 
 from __future__ import annotations
 
@@ -41,3 +41,13 @@ def test_an_input_that_nothing_reads_is_not_fed(tmp_path: Path) -> None:
     )
     onnx.save(model, tmp_path / "model.onnx")
     assert padfix.verify_on(tmp_path / "model.onnx", "openvino").agrees
+
+
+def test_an_input_by_another_name_is_said(tmp_path: Path) -> None:
+    text = "(float[2,3] X) => (float[2,3] Y) { Y = Dropout (X) }"
+    model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> g {text}')
+    found = open_runtime("openvino").run(model.SerializeToString(), {"X": np.ones((2, 3), np.float32)}, [(2, 3)])
+    assert found == "it has an input by another name: Y"
+    onnx.save(model, tmp_path / "model.onnx")
+    padfix.convert(tmp_path / "model.onnx", tmp_path / "out.onnx", target="openvino")
+    assert padfix.verify_on(tmp_path / "out.onnx", "openvino").agrees
