@@ -46,14 +46,15 @@ def equation_traits(scope: Scope, node: NodeProto) -> Traits:
     text = attributes.text(node, "equation", "") or ""
     types = [scope.type_of(name) for name in (*node.input, node.output[0])]
     ranks = [0 if each is None or each.rank is None else each.rank for each in types]
+    keeps = keeps_all(scope, node)
     return {
         **told_by(text),
         "plain": text.replace(" ", "") == spelled_out(scope, node),
         "rank": min(max(ranks), COUNT[-1]) if all(types) else None,
         "by-a-number": is_by_a_number(scope, node),
         "of-input": node.input[0] in scope.inputs,
-        "keeps-all": keeps_all(scope, node),
-        "keeps-one-of-several": keeps_all(scope, node) and _is_one_of_several(scope, node.input[0]),
+        "keeps-all": keeps,
+        "keeps-one-of-several": keeps and _is_one_of_several(scope, node.input[0]),
         **_orders_of(*(letters_of(scope, node) or ([], ""))),
         "numbers-images": _gives_each_image_its_own(scope, node),
         "open-lengths": any(each is not None and each.rank and each.lengths is None for each in types[:-1]),

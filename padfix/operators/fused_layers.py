@@ -66,6 +66,7 @@ def _activates_convolution(scope: Scope, name: str) -> bool:
 
 
 _TURNING = ("Dropout", "Identity", "Transpose")
+"""What pnnx looks through between a Neg and a Softmax."""
 
 _FUSED = _ACTIVATIONS | {"Clip", "Erf", "LeakyRelu", "Relu", "Softplus"}
 """What ONNX Runtime computes along with a convolution on WebGPU."""

@@ -25,7 +25,7 @@ def passing_traits(scope: Scope, node: NodeProto) -> Traits:
     """Return whether an Identity or a Dropout takes an input of the model, gives a result, or is told if it trains."""
     is_inner = scope.parent is not None
     return {
-        "mode-written": node.op_type == "Dropout" and any(node.input[_MODE:]),
+        "training-given": node.op_type == "Dropout" and any(node.input[_MODE:]),
         "of-input": not is_inner and node.input[0] in scope.inputs,
         "as-result": not is_inner and scope.is_output(node.output[0]),
     }

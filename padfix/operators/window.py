@@ -162,10 +162,6 @@ class Window(Windowed):
         return None if length is None else named(size, length.plus(1))
 
 
-_PLANE = 2
-"""Spatial axes of a plane."""
-
-
 def _same_output(size: Dimension, stride: int) -> Dimension:
     if isinstance(size, int):
         return same_output_size(size, stride)
@@ -308,6 +304,10 @@ def _elem_type(node: NodeProto, operator: Operator, place: Place) -> int | None:
         if known is not None and known.elem_type != TensorProto.UNDEFINED:
             return known.elem_type
     return None
+
+
+_PLANE = 2
+"""Spatial axes of a plane."""
 
 
 def is_row_of_nine(kernel: Sequence[int | None]) -> bool:

@@ -128,8 +128,9 @@ class UnsupportedPad(TargetRule):
                 [axis for axis in range(half) if amounts[axis] or amounts[half + axis]], lengths, site
             )
             yield Form("products with matrices", products, lambda: _multiplied(site, amounts, mode), no_products)
-            pieces = list(joined_slices(site, amounts, mode, lengths, _trials(site, half)))
-            image = as_image(site, plain, amounts, mode, _trials(site, half))
+            trials = _trials(site, half)
+            pieces = list(joined_slices(site, amounts, mode, lengths, trials))
+            image = as_image(site, plain, amounts, mode, trials)
             yield from [image, *pieces] if sum(added) > _FEW else [*pieces, image]
         elif any(cut):
             products = multiplying([axis for axis in range(half) if cut[axis] or cut[half + axis]], lengths, site)

@@ -404,7 +404,7 @@ MARKS = (
     "gives-odd-integers",
     "gives-unsigned-bytes",  # Of Cast: whether it gives bytes without a sign.
     "gives-signed-bytes",  # Of Cast and CastLike: whether it gives bytes with one.
-    "mode-written",  # Of Dropout: whether an input tells if it trains.
+    "training-given",  # Of Dropout: whether an input tells if it trains.
     "adds-axes",  # Of Expand: whether it gives more axes than its data of three and more have.
     # Of Expand: whether the lengths are computed, and whether they are those of the last axes of its data alone.
     "lengths-computed",

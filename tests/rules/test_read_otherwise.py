@@ -202,6 +202,11 @@ def test_how_many_a_list_holds_is_a_constant_where_there_are_no_lists(tmp_path: 
 
 def test_a_bound_alone_in_a_branch_gets_the_other_for_mnn(tmp_path: Path) -> None:
     operators_for(MASKS % BRANCHES, "mnn", tmp_path, 17, 8)
+    (branching,) = (node for node in onnx.load(tmp_path / "after.onnx").graph.node if node.op_type == "If")
+    nodes = [node for branch in branching.attribute for node in branch.g.node]
+    bounds = [list(node.input[1:]) for node in nodes if node.op_type == "Clip"]
+    assert [len(each) for each in bounds] == [2]
+    assert all(bounds[0])
 
 
 @pytest.mark.parametrize(

@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
 
 from padfix.operators.reductions import reduced_axes
 from padfix.operators.refusal import Refusal
 from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.forms import SHAPE_AS_INPUT_SINCE, Form
 from padfix.rules.build.node_trials import trials_of
-from padfix.rules.build.space_forms import replaced
-
-if TYPE_CHECKING:
-    from padfix.graph.fragment_builder import FragmentBuilder
-
-
-def _same(builder: FragmentBuilder, value: Any) -> Any:
-    return builder.op("Identity", [value])
+from padfix.rules.build.space_forms import kept
 
 
 def axes_put_last(site: Site) -> Iterator[Form]:
@@ -30,7 +22,7 @@ def axes_put_last(site: Site) -> Iterator[Form]:
     before = None if known is None else known.shape
     adds = site.node.op_type == "Unsqueeze"
     if adds and listed == []:
-        yield Form("its data as they are", (("Identity", {}),), lambda: replaced(site, _same))
+        yield kept(site)
     if before is None or not listed:
         return
     rank = len(before) + len(listed) * adds

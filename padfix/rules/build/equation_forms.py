@@ -5,7 +5,7 @@ from __future__ import annotations
 import string
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from padfix.graph import attributes
 from padfix.operators.equations import (
@@ -26,10 +26,10 @@ from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import trials_of
 from padfix.rules.build.objections import Operators
-from padfix.rules.build.space_forms import replaced
+from padfix.rules.build.space_forms import kept
 
 if TYPE_CHECKING:
-    from padfix.graph.fragment_builder import FragmentBuilder
+    pass
 
 _PAIR = 2
 
@@ -42,7 +42,7 @@ _MARKS = ("capital-letters", "gives-a-number", "implicit-result", "of-lists")
 def equation_forms(site: Site) -> Iterator[Form]:
     """Yield an Einsum as every importer reads it."""
     if keeps_all(site.scope, site.node):
-        yield Form("its data as they are", (("Identity", {}),), lambda: replaced(site, _same))
+        yield kept(site)
     yield from _multiplied(site)
     own = traits_of(site.scope, site.node) or {}
     text = site.text("equation")
@@ -78,10 +78,6 @@ def equation_forms(site: Site) -> Iterator[Form]:
     yield _spelled(site)
     yield _stepwise(site, by_products=False)
     yield _stepwise(site, by_products=True)
-
-
-def _same(builder: FragmentBuilder, value: Any) -> Any:
-    return builder.op("Identity", [value])
 
 
 def _multiplied(site: Site) -> Iterator[Form]:

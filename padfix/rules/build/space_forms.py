@@ -158,6 +158,15 @@ def _convolved(site: Site, op_type: str, block: int, channels: int) -> Rewrite:
     )
 
 
+def kept(site: Site) -> Form:
+    """Return what gives its data as they are."""
+    return Form(
+        "its data as they are",
+        (("Identity", {}),),
+        lambda: replaced(site, lambda builder, value: builder.op("Identity", [value])),
+    )
+
+
 def replaced(site: Site, write: Callable[[FragmentBuilder, Any], Any]) -> Rewrite:
     """Return what ``write`` makes of the data in place of the node."""
     builder = site.builder()
