@@ -10,9 +10,8 @@ from onnx import NodeProto
 
 from padfix.graph import attributes
 from padfix.graph.scopes import Dimension, Scope, normal_domain
-from padfix.operators.data_order import is_behind_images
+from padfix.operators.cut_columns import leaves_last_columns
 from padfix.operators.shape_questions import any_of
-from padfix.operators.slices import slice_amounts, sliced_axes
 from padfix.operators.window import Pair
 from padfix.targets.traits import Traits
 
@@ -86,15 +85,9 @@ def extent_traits(scope: Scope, node: NodeProto, amounts: Sequence[int] | None) 
 
 def _pads_cut_columns(scope: Scope, node: NodeProto, amounts: Sequence[int] | None) -> bool:
     """Whether columns are added before those that a Slice leaves to the end of images, and none behind them."""
-    cut = local_producer(scope, node.input[0]) if amounts and len(amounts) > 1 else None
-    if amounts is None or cut is None or cut.op_type != "Slice" or not is_behind_images(scope, cut.input[0]):
+    if amounts is None or len(amounts) < 2 or not leaves_last_columns(scope, node.input[0], len(amounts) // 2):
         return False
-    half = len(amounts) // 2
-    told, axes = slice_amounts(scope, cut), sliced_axes(scope, cut, half)
-    place = axes.index(half - 1) if axes is not None and half - 1 in axes else None
-    starts = [] if told is None else told.get("starts", [])
-    is_cut = place is not None and place < len(starts) and starts[place] != 0
-    return is_cut and amounts[half - 1] > 0 and not amounts[-1]
+    return amounts[len(amounts) // 2 - 1] > 0 and not amounts[-1]
 
 
 def _is_beyond_length(lengths: Sequence[Dimension] | None, amounts: Sequence[int] | None) -> bool | None:

@@ -8,6 +8,7 @@ from padfix.graph import attributes
 from padfix.graph.scopes import Scope
 from padfix.operators.axis_order import lies_before_alike
 from padfix.operators.batches import gives_each_image_its_own
+from padfix.operators.cut_columns import joins_before_cut_columns
 from padfix.operators.data_order import joins_images
 from padfix.operators.followed_batch import joins_along_images
 from padfix.operators.lists import appends_to_input, depends_on_data, joins_made_lists
@@ -38,6 +39,7 @@ def joined_traits(scope: Scope, node: NodeProto) -> Traits:
         "axis-from-end": axis < 0,
         "counts-differ": any(of_data) and counted_lengths_differ(scope, node),
         "of-constants-too": any(of_data) and not all(of_data),
+        "joins-cut-columns": joins_before_cut_columns(scope, node),
         "before-alike": _joins_before_alike(scope, node, axis),
     }
 

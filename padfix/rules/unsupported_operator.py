@@ -52,6 +52,7 @@ from padfix.rules.build.broadcast_forms import (
 from padfix.rules.build.classical_forms import CLASSICAL_FORMS
 from padfix.rules.build.constant_forms import constant_form
 from padfix.rules.build.copied_lengths import copied_lengths
+from padfix.rules.build.cut_columns import joined_as_volumes
 from padfix.rules.build.defined_forms import DEFINED_FORMS
 from padfix.rules.build.definition import definition_forms
 from padfix.rules.build.determinant_forms import determinant_forms
@@ -377,6 +378,7 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     **dict.fromkeys(("Abs", "Neg", "Sign"), signed_forms),
     "Concat": _first(
         in_matrices,
+        joined_as_volumes,
         copied_lengths,
         parted_forms,
         in_rows,

@@ -33,6 +33,7 @@ from padfix.rules.build.along_axes import (
     why_not_multiplied,
 )
 from padfix.rules.build.as_floats import as_floats
+from padfix.rules.build.cut_columns import padded_as_volumes
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import OPEN_LENGTH, as_declared, chain_trial
@@ -121,6 +122,7 @@ class UnsupportedPad(TargetRule):
         if mode == "constant" and traits.get("value") == "finite":
             yield _filled(site, added, cuts, written)
         if mode == "constant":
+            yield from padded_as_volumes(site, plain, added, cut, _value_of(site))
             yield _joined_about(site, added, cut)
         if mode != "constant":
             yield Form("one Gather an axis", TAKING, lambda: _taken(site, amounts, mode), why_not)

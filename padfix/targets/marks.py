@@ -214,7 +214,8 @@ MARKS = (
     "adds-to-column",
     "repeats-many-axes",  # Of Tile: whether it may repeat along more than two axes, which is known at run time alone.
     "many-axes-or-none",  # Of Reshape: whether it may give lengths of 0, and has more than five axes.
-    "pads-cut-columns",  # Of Pad: whether it adds columns before those that a Slice leaves to the end of images.
+    "pads-cut-columns",  # Of Pad: whether it adds columns before those of images whose first were cut off.
+    "joins-cut-columns",  # Of Concat: whether it joins a constant with such columns.
     "rank-untold",  # Of reductions: whether how many axes are left is only known at run time.
     "turns-split-rows",  # Of Transpose: whether it turns the rows of a dense layer, split into five axes and more.
     "split-from-end",  # Of SequenceAt: whether it counts from the end of a list that is split from data.

@@ -47,9 +47,10 @@ BATCH_TAKEN = (
 AVERAGED = "(float[1,4,18,18] X) => (float[1,4,2,2] Y) { Y = AveragePool <kernel_shape = [9, 9], %s> (X) }"
 SHIFTED = (
     "(float[1,3,8,12] X) => (float[1,3,8,12] Y) <int64[1] a = {1}, int64[1] b = {12}, int64[1] c = {3}, "
-    "int64[8] p = {0, 0, 0, 1, 0, 0, 0, 0}> { m = MaxPool <kernel_shape = [3, 3], pads = [1, 1, 1, 1]> (X) "
-    "s = Slice (m, a, b, c) Y = Pad (s, p) }"
+    "int64[8] p = {0, 0, 0, 1, 0, 0, 0, 0}, int64[4] o = {1, 3, 8, 1}> { "
+    "m = MaxPool <kernel_shape = [3, 3], pads = [1, 1, 1, 1]> (X) s = Slice (m, a, b, c) %s }"
 )
+JOINED = "v = ConstantOfShape <value = float[1] {0.5}> (o) Y = Concat <axis = 3> (v, s)"
 ROWS = "(float[10,4] X, float[2,2,4] U%s) => (float[10,4] Y)%s { Y = ScatterND (X, I, U) }"
 
 PIECES = (
@@ -137,7 +138,8 @@ SOFTMIN = (
         ("mnn", 26, "(float[3,4] X) => (float[3,4] Y) <int64 a = {1}> { Y = CumProd (X, a) }", {"Mul": 3}, ["CumProd"]),
         ("onnx2tf", 17, BATCH_TAKEN, {"Reshape": 1, "Transpose": 1}, ["Squeeze"]),
         ("qnn", 17, AVERAGED % "strides = [9, 9]", {"MatMul": 2}, ["AveragePool"]),
-        ("qnn", 17, SHIFTED, {"Concat": 1}, ["Pad"]),
+        ("qnn", 17, SHIFTED % "Y = Pad (s, p)", {"Unsqueeze": 1, "Pad": 1, "Squeeze": 1}, []),
+        ("qnn", 17, SHIFTED % JOINED, {"Unsqueeze": 2, "Concat": 1, "Squeeze": 1}, []),
         ("qnn", 13, WINDOWS % ",".join(["0.25"] * 16), {"Reshape": 4, "Transpose": 1}, []),
         (
             "qnn",
