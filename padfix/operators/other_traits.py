@@ -21,7 +21,7 @@ from padfix.operators.axis_order import (
     spread_of_constants,
     spreads_data,
 )
-from padfix.operators.batches import gives_each_image_its_own, is_of_another_batch
+from padfix.operators.batches import gives_each_image_its_own
 from padfix.operators.branches import branch_traits, scan_traits
 from padfix.operators.clip import cuts_window_off_zero
 from padfix.operators.constant_chains import is_constant, is_worked_out_of_open, reads_constant_bytes
@@ -31,8 +31,6 @@ from padfix.operators.data_order import (
     is_behind_softmax,
     is_behind_volume,
     is_behind_window,
-    turns_alike_back,
-    turns_back,
 )
 from padfix.operators.elementwise import REDUCTIONS
 from padfix.operators.fused_layers import (
@@ -58,11 +56,10 @@ from padfix.operators.lists import (
     depends_on_data,
     joins_a_list,
 )
-from padfix.operators.long_results import ends_as_long, turns_longs
+from padfix.operators.long_results import ends_as_long
 from padfix.operators.masks import masked_sum, may_leave_rows_out
 from padfix.operators.measured_copies import measured_copy
 from padfix.operators.numbers import holds_beyond_half, holds_infinity, quotient_changes_numbers
-from padfix.operators.picked_parts import is_taken_apart
 from padfix.operators.picking_traits import gather_traits, is_weight, ranked
 from padfix.operators.plain_traits import PLAINLY, power_traits
 from padfix.operators.quantizers import (
@@ -74,10 +71,9 @@ from padfix.operators.quantizers import (
 )
 from padfix.operators.recurrent_layers import RECURRENT, recurrent_traits
 from padfix.operators.reductions import reduction_traits
-from padfix.operators.reshape_traits import is_batch_told, reshape_traits
+from padfix.operators.reshape_traits import reshape_traits
 from padfix.operators.sampled_places import sample_traits
 from padfix.operators.shape_questions import any_of, is_spread
-from padfix.operators.shuffles import shuffles_pixels, turns_split_rows
 from padfix.operators.skips import NOTHING, what_a_slice_skips
 from padfix.operators.slices import (
     ends_far,
@@ -90,6 +86,7 @@ from padfix.operators.slices import (
 )
 from padfix.operators.spelled_norms import divided_norm, norm_traits, scales_groups, squares_for_norm
 from padfix.operators.squares import roots_large, squares_large
+from padfix.operators.transpose_traits import transpose_traits
 from padfix.targets.traits import COUNT, Traits
 
 
@@ -326,25 +323,6 @@ def _lengths_of_result(scope: Scope, node: NodeProto) -> Sequence[Dimension] | N
     return None if known is None else known.shape
 
 
-def _transpose(scope: Scope, node: NodeProto) -> Traits:
-    alike = turns_alike_back(scope, node)
-    perm = attributes.integers(node, "perm")
-    moves = not perm or perm[0] != 0
-    return {
-        **ranked(scope, node),
-        "moves-images": moves and is_of_another_batch(scope, node.input[0]) is False,
-        "turned-back": turns_back(scope, node),
-        "turned-back-alike": alike,
-        "batch-told": is_batch_told(scope, node),
-        "taken-apart": is_taken_apart(scope, node),
-        "shuffles": shuffles_pixels(scope, node),
-        "turns-split-rows": turns_split_rows(scope, node),
-        "moves-batch": moves,
-        "turns-longs": turns_longs(scope, node),
-        "order-unwritten": perm is None,
-    }
-
-
 def _roi_align(scope: Scope, node: NodeProto) -> Traits:
     scale = attributes.find(node, "spatial_scale")
     # What opset 16 calls output_half_pixel is all that there was before.
@@ -438,7 +416,7 @@ OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "GlobalAveragePool": ranked,
     "GlobalMaxPool": ranked,
     "GlobalLpPool": _root_of_sums,
-    "Transpose": _transpose,
+    "Transpose": transpose_traits,
     "Selu": lambda scope, node: {"other-factors": any(attributes.find(node, each) for each in ("alpha", "gamma"))},
     "Unique": lambda scope, node: {
         "sorted": attributes.integer(node, "sorted", 1) != 0,

@@ -50,6 +50,16 @@ SHIFTED = (
     "int64[8] p = {0, 0, 0, 1, 0, 0, 0, 0}, int64[4] o = {1, 3, 8, 1}> { "
     "m = MaxPool <kernel_shape = [3, 3], pads = [1, 1, 1, 1]> (X) s = Slice (m, a, b, c) %s }"
 )
+HEADS = (
+    "(float[1,2,2,3] Q, float[1,2,3,2] K, float[1,2,2,3] V) => (float[1,2,2,3] Y) <float c = {0.5}> "
+    "{ q = Mul (Q, c) s = MatMul (q, K) a = Softmax <axis = -1> (s) o = MatMul (a, V) "
+    "Y = Transpose <perm = [0, 2, 1, 3]> (o) }"
+)
+PLACES = (
+    "(float[1,2,2,3] X) => (float[1,2,2,2] Y) <float[2,2,3] c = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, "
+    "int64[2,2,3] i = {0, 1, 0, 1, 1, 0, 0, 1, 1, 0, 1, 0}> { g = GatherElements <axis = 0> (c, i) "
+    'Y = Einsum <equation = "binh,tnh->bnit"> (X, g) }'
+)
 JOINED = "v = ConstantOfShape <value = float[1] {0.5}> (o) Y = Concat <axis = 3> (v, s)"
 ROWS = "(float[10,4] X, float[2,2,4] U%s) => (float[10,4] Y)%s { Y = ScatterND (X, I, U) }"
 
@@ -138,6 +148,8 @@ SOFTMIN = (
         ("mnn", 26, "(float[3,4] X) => (float[3,4] Y) <int64 a = {1}> { Y = CumProd (X, a) }", {"Mul": 3}, ["CumProd"]),
         ("onnx2tf", 17, BATCH_TAKEN, {"Reshape": 1, "Transpose": 1}, ["Squeeze"]),
         ("qnn", 17, AVERAGED % "strides = [9, 9]", {"MatMul": 2}, ["AveragePool"]),
+        ("openvino", 17, HEADS, {"Unsqueeze": 1, "Transpose": 1, "Squeeze": 1}, []),
+        ("openvino", 17, PLACES, {"Einsum": 1}, ["GatherElements"]),
         ("qnn", 17, SHIFTED % "Y = Pad (s, p)", {"Unsqueeze": 1, "Pad": 1, "Squeeze": 1}, []),
         ("qnn", 17, SHIFTED % JOINED, {"Unsqueeze": 2, "Concat": 1, "Squeeze": 1}, []),
         ("qnn", 13, WINDOWS % ",".join(["0.25"] * 16), {"Reshape": 4, "Transpose": 1}, []),

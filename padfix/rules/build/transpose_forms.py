@@ -19,7 +19,7 @@ from padfix.targets.traits import Traits
 
 _EXCHANGE = [0, 2, 1]
 
-_MATRIX = 2
+_MATRIX, _VOLUME = 2, 5
 
 _MOST_PIECES = 64
 """Rows or columns that are put elsewhere one by one."""
@@ -41,9 +41,26 @@ def exchange_forms(site: Site) -> Iterator[Form]:
         None if rank == len(_EXCHANGE) and _perm(site) == _EXCHANGE else Refusal("it exchanges no two axes of three")
     )
     yield Form("a Transpose of four axes", (("Transpose", {"rank": 4, "turned-back": False}),), write, why_not)
+    yield _of_five_axes(site, traits)
     yield _in_two_steps(site, traits)
     yield _joined(site)
     yield _beside_open_length(site)
+
+
+def _of_five_axes(site: Site, traits: Traits) -> Form:
+    """Return the heads of an attention turned back with an axis of one element before the others."""
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        volumes = builder.unsqueezed(builder.input(site.input_name(0)), 0)
+        turned = builder.op("Transpose", [volumes], {"perm": [0, *(axis + 1 for axis in _perm(site))]})
+        builder.output(site.node.output[0], builder.unsqueezed(turned, 0, back=True))
+        return Rewrite(builder.build(), trials_of(site), exact=True)
+
+    why_not = None if traits.get("turns-heads-back") else Refusal("it turns no heads of an attention")
+    own = {**traits, "turns-heads-back": False, "rank": _VOLUME, "axes": _VOLUME}
+    operators: Operators = (("Unsqueeze", {"rank": 4}), ("Transpose", own), ("Squeeze", {"rank": _VOLUME}))
+    return Form("a Transpose of five axes", operators, write, why_not)
 
 
 def _beside_open_length(site: Site) -> Form:
