@@ -89,6 +89,7 @@ def recurrent_traits(scope: Scope, node: NodeProto) -> Traits:
         "open-batch": _leaves_batch_open(scope, node),
         "batch-first": attributes.integer(node, "layout", 0) != 0,
         "lengths-given": len(node.input) > _LENGTHS and bool(node.input[_LENGTHS]),
+        "lengths-beside-constants": _reads_lengths_beside_constants(scope, node),
         "peepholes": len(node.input) > _PEEPHOLES and bool(node.input[_PEEPHOLES]),
         "gives-state": given[1] or given[2],
         "gives-cell-alone": given[2] and not given[1],
@@ -120,6 +121,19 @@ def _batch(scope: Scope, node: NodeProto) -> tuple[Dimension, ...]:
     """Return how many sequences there are, as a shape of one axis; of none where it is not known to be one."""
     known, axis = scope.type_of(node.input[0]), 0 if attributes.integer(node, "layout", 0) else 1
     return () if known is None or known.shape is None else known.shape[axis : axis + 1]
+
+
+def _reads_lengths_beside_constants(scope: Scope, node: NodeProto) -> bool:
+    """Whether constants or data tell how long sequences are of which there are, or may be, more; all weights are constant.
+
+    What lengths of shapes tell is taken for all steps.
+    """
+    lengths = node.input[_LENGTHS] if len(node.input) > _LENGTHS else ""
+    if not lengths or not (depends_on_data(scope, lengths) or is_constant(scope, lengths)):
+        return False
+    known = scope.type_of(node.input[0])
+    is_open = known is None or known.shape is None or not all(isinstance(each, int) for each in known.shape[:2])
+    return is_open and all(is_constant(scope, name) for name in node.input[1:_LENGTHS] if name)
 
 
 def _leaves_batch_open(scope: Scope, node: NodeProto) -> bool:

@@ -286,6 +286,7 @@ MARKS = (
     # Of LSTM, GRU and RNN: whether the last output has no name. Of LSTM: whether its sequence and its cell are read, of
     # several.
     "gives-cell-too",
+    "lengths-beside-constants",  # Of the same: whether lengths are told beside constant weights, of open sequences.
     "leaves-inputs-out",  # Of LSTM, GRU and RNN: whether a bias or state has no name, and something behind it is told.
     "states-differ",
     "activations-scaled",

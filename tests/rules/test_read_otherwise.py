@@ -55,6 +55,10 @@ HEADS = (
     "{ q = Mul (Q, c) s = MatMul (q, K) a = Softmax <axis = -1> (s) o = MatMul (a, V) "
     "Y = Transpose <perm = [0, 2, 1, 3]> (o) }"
 )
+LENGTHS = (
+    "(float[%s,2,1] X, int32[2] n) => (float[%s,1,2,1] Y) <float[1,1,1] w = {0.5}, float[1,1,1] r = {0.3}> "
+    "{ Y = RNN <hidden_size = 1> (X, w, r, , n) }"
+)
 PLACES = (
     "(float[1,2,2,3] X) => (float[1,2,2,2] Y) <float[2,2,3] c = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, "
     "int64[2,2,3] i = {0, 1, 0, 1, 1, 0, 0, 1, 1, 0, 1, 0}> { g = GatherElements <axis = 0> (c, i) "
@@ -149,6 +153,8 @@ SOFTMIN = (
         ("onnx2tf", 17, BATCH_TAKEN, {"Reshape": 1, "Transpose": 1}, ["Squeeze"]),
         ("qnn", 17, AVERAGED % "strides = [9, 9]", {"MatMul": 2}, ["AveragePool"]),
         ("openvino", 17, HEADS, {"Unsqueeze": 1, "Transpose": 1, "Squeeze": 1}, []),
+        ("openvino", 17, LENGTHS % ("T", "T"), {"RNN": 1, "ReduceMax": 1, "Mul": 1, "Add": 1}, []),
+        ("openvino", 17, LENGTHS % ("3", "3"), {"RNN": 1}, ["Add"]),
         ("openvino", 17, PLACES, {"Einsum": 1}, ["GatherElements"]),
         ("qnn", 17, SHIFTED % "Y = Pad (s, p)", {"Unsqueeze": 1, "Pad": 1, "Squeeze": 1}, []),
         ("qnn", 17, SHIFTED % JOINED, {"Unsqueeze": 2, "Concat": 1, "Squeeze": 1}, []),

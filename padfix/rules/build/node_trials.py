@@ -43,6 +43,9 @@ _FEATURES = 2
 _SHORT_SIZE = 5
 """Length to which axes are cut that the operator treats all alike."""
 
+_COUNTING = {0: 1, 4: 0, 5: 1, 6: 1}
+"""Which axis of a recurrent layer's data, lengths and states counts its sequences."""
+
 CUT_ALIKE = ELEMENTWISE | {"Softmax", "LogSoftmax", "Hardmax"}
 """Operators that axes of any length go through, as long as those of all inputs are cut alike."""
 
@@ -183,7 +186,10 @@ def declared(scope: Scope, names: Iterable[str], open_length: int = OPEN_LENGTH)
 
 def _trial_shape(site: Site, position: int, known: ValueType | None) -> tuple[int, ...]:
     if known is not None and known.shape is not None:
-        shape = [size if isinstance(size, int) else _run_time_size(site, axis) for axis, size in enumerate(known.shape)]
+        shape = [
+            size if isinstance(size, int) else _sequences(site, position, axis) or _run_time_size(site, axis)
+            for axis, size in enumerate(known.shape)
+        ]
         return _shortened(site, shape, position)
     if site.node.op_type == "BatchNormalization":
         channels = _channels(site) or 3
@@ -211,6 +217,19 @@ def _run_time_size(site: Site, axis: int) -> int:
         length = weights.shape[-1] if weights is not None and weights.shape else None
         return length if isinstance(length, int) else _UNKNOWN_SIZE
     return (_channels(site) if axis == 1 else None) or _UNKNOWN_SIZE
+
+
+def _sequences(site: Site, position: int, axis: int) -> int | None:
+    """Return how many sequences a recurrent layer reads, for the axis of an input that counts them; else None."""
+    if (
+        site.node.op_type not in RECURRENT
+        or attributes.integer(site.node, "layout", 0)
+        or axis != _COUNTING.get(position)
+    ):
+        return None
+    types = {place: site.input_type(place) for place in _COUNTING if site.input_name(place)}
+    told = [known.shape[_COUNTING[place]] for place, known in types.items() if known is not None and known.shape]
+    return next((length for length in told if isinstance(length, int)), None)
 
 
 def _channels(site: Site) -> int | None:

@@ -67,6 +67,7 @@ def recurrent_forms(site: Site) -> Iterator[Form]:
         operators = (*operators, ("Slice", {"backwards": True, "rank": _LINES + 1}))
     yield Form("a Slice that turns it round", operators, write, why_not)
     yield from without_lengths(site)
+    yield _beside_computed_bias(site)
     yield _from_nothing(site)
     yield _usually_activated(site)
     yield _in_full(site)
@@ -161,6 +162,38 @@ def _in_full(site: Site) -> Form:
     if lengths is None:
         why_not = Refusal("the lengths of its weights are not known")
     return Form("its bias and all that it gives written", ((site.node.op_type, traits),), write, why_not)
+
+
+def _beside_computed_bias(site: Site) -> Form:
+    """Return the layer with a bias that is computed: nothing times the longest of its sequences is added to it."""
+    node, weights, dtype = site.node, site.input_type(_WEIGHTS), helper.tensor_dtype_to_np_dtype(site.elem_type(0))
+    shape = None if weights is None else weights.lengths
+
+    def write() -> Rewrite:
+        assert shape is not None
+        builder = site.builder()
+        given = [builder.input(name) for name in node.input]
+        bias = (
+            given[_BIAS]
+            if site.input_name(_BIAS)
+            else builder.constant(np.zeros((shape[0], 2 * shape[1]), dtype), "zeros")
+        )
+        counts = builder.op("Cast", [given[_SEQUENCE_LENGTHS]], {"to": site.elem_type(0)})
+        longest = builder.op("ReduceMax", [counts], {"keepdims": 0})
+        nothing = builder.op("Mul", [longest, builder.constant(np.zeros((), dtype), "nothing")])
+        given[_BIAS] = builder.op("Add", [bias, nothing])
+        _bind(site, builder, builder.originals(copied(node), given))
+        return Rewrite(builder.build(), trials_of(site))
+
+    own = OTHERS[node.op_type](site.scope, node)
+    why_not = None
+    if not own["lengths-beside-constants"]:
+        why_not = Refusal("no lengths are told beside constant weights")
+    elif shape is None:
+        why_not = Refusal("the lengths of its weights are not known")
+    plain: Operators = (("Cast", {}), ("ReduceMax", {}), ("Mul", {}), ("Add", {}))
+    layer = (node.op_type, {**own, "lengths-beside-constants": False, "biased": True, "leaves-inputs-out": False})
+    return Form("a bias that is computed", (*plain, layer), write, why_not)
 
 
 def _without_zeros(site: Site) -> list[str]:
