@@ -9,7 +9,6 @@ from onnx import NodeProto, TensorProto
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope
 from padfix.operators.batches import OF_IMAGES, gives_each_image_its_own, is_of_another_batch, numbers_images
-from padfix.operators.clip import clip_bounds
 from padfix.operators.constant_chains import is_constant, reads_constant_bytes, worked_out
 from padfix.operators.constant_nodes import constant_traits
 from padfix.operators.data_order import CHANNELS, is_behind_layer, is_in_blocks
@@ -30,6 +29,7 @@ from padfix.operators.open_lengths import is_behind_open_pool
 from padfix.operators.passing import PASSING, changes_type, gives_the_same, passing_traits
 from padfix.operators.picked_parts import picked_part, sorted_axes, squeezed_axes
 from padfix.operators.picking_traits import PICKING_TRAITS, is_weight, ranked, triangle_traits
+from padfix.operators.positive import is_positive_for_certain
 from padfix.operators.quantizers import leaves_zero_point_out, product_traits
 from padfix.operators.recurrent_layers import is_slice_for_layer
 from padfix.operators.repeats import multiplies_copies, repeats_many_axes
@@ -333,28 +333,6 @@ def is_kept_from_zero(scope: Scope, name: str) -> bool:
         return False
     one = scope.constant(rest.input[0])
     return size.input[0] == total.input[0] and one is not None and bool((one == 1).all())
-
-
-def is_positive_for_certain(scope: Scope, name: str, *, or_zero: bool = False) -> bool:
-    """Whether computed numbers are above zero, or zero at the least, by the operator that gives them."""
-    constant, producer = scope.constant(name), scope.producer(name)
-    if constant is not None:
-        return bool((constant >= 0 if or_zero else constant > 0).all())
-    if producer is None:
-        return False
-    if producer.op_type in ("Abs", "Relu", "Shape", "Size", "Sqrt", "ReduceL1", "ReduceL2", "ReduceSumSquare"):
-        return or_zero
-    if producer.op_type in ("Gather", "Slice", "Squeeze", "Unsqueeze"):
-        return is_positive_for_certain(scope, producer.input[0], or_zero=or_zero)
-    if producer.op_type == "Clip":
-        least = clip_bounds(scope, producer)[0]
-        return least >= 0 if or_zero else least > 0
-    if producer.op_type in ("Add", "Max"):
-        signs = [is_positive_for_certain(scope, each) for each in producer.input]
-        if producer.op_type == "Max":
-            return any(signs)
-        return any(signs) and all(is_positive_for_certain(scope, each, or_zero=True) for each in producer.input)
-    return or_zero and producer.op_type in ("Exp", "Sigmoid", "Softmax", "Softplus")  # they round to zero
 
 
 def power_traits(scope: Scope, node: NodeProto) -> Traits:

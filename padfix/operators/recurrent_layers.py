@@ -124,9 +124,9 @@ def _batch(scope: Scope, node: NodeProto) -> tuple[Dimension, ...]:
 
 
 def _reads_lengths_beside_constants(scope: Scope, node: NodeProto) -> bool:
-    """Whether constants or data tell how long sequences are of which there are, or may be, more; all weights are constant.
+    """Whether a layer of constant weights is told by constants or data how long open sequences, or open numbers, are.
 
-    What lengths of shapes tell is taken for all steps.
+    What shapes tell is taken for all steps.
     """
     lengths = node.input[_LENGTHS] if len(node.input) > _LENGTHS else ""
     if not lengths or not (depends_on_data(scope, lengths) or is_constant(scope, lengths)):

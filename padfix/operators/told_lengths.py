@@ -235,8 +235,8 @@ def _lists_lengths(scope: Scope, name: str, depth: int = 0) -> bool:
         case "Concat":
             return all(_is_known_list(scope, each, depth + 1) for each in node.input)
         case "Where":
-            chosen = [_lists_lengths(scope, each, depth + 1) for each in node.input[1:]]
-            return any(chosen) and chain_of(scope, node, open_lengths=True) is not None
+            is_of_data = chain_of(scope, node, open_lengths=True) is None
+            return not is_of_data and any(_lists_lengths(scope, each, depth + 1) for each in node.input[1:])
         case "Reshape":
             shape = scope.constant(node.input[1]) if len(node.input) > 1 else None
             return shape is not None and shape.tolist() == [-1] and _lists_lengths(scope, node.input[0], depth + 1)

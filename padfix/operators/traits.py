@@ -43,7 +43,8 @@ from padfix.operators.other_traits import OTHERS
 from padfix.operators.padded_lines import keeps_line_of_eights
 from padfix.operators.passing import same_traits
 from padfix.operators.picking_traits import computed_weights, is_weight
-from padfix.operators.plain_traits import CLASSICAL, CLASSICAL_DOMAIN, classical_traits, is_positive_for_certain
+from padfix.operators.plain_traits import CLASSICAL, CLASSICAL_DOMAIN, classical_traits
+from padfix.operators.positive import is_positive_for_certain
 from padfix.operators.quantizers import QUANTIZERS, traits_of_bytes
 from padfix.operators.reading import read
 from padfix.operators.reduced_lines import by_channels_of_lines, sums_dequantized_lines

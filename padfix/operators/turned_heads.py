@@ -45,11 +45,12 @@ def turns_heads_back(scope: Scope, node: NodeProto) -> bool:
 
 def _before(scope: Scope, name: str, passed: set[str]) -> list[NodeProto]:
     """Return the nodes that give data, before any of the operators that are passed over."""
-    found, names = [], [name]
+    found, names, seen = [], [name], {name}
     while names:
         producer = scope.own_producer(names.pop())
         if producer is not None and producer.op_type in passed and not normal_domain(producer.domain):
-            names.extend(producer.input)
+            names.extend({each for each in producer.input if each} - seen)
+            seen.update(producer.input)
         elif producer is not None:
             found.append(producer)
     return found

@@ -7,6 +7,8 @@ import os
 import time
 from pathlib import Path
 
+import onnx
+import onnx.parser
 import pytest
 
 import padfix
@@ -23,6 +25,18 @@ def test_a_graph_of_five_times_the_nodes_takes_about_five_times_as_long(tmp_path
         assert len(padfix.check(path).findings) == nodes // IMPLICIT_EVERY
         seconds.append(time.process_time() - begun)
     assert seconds[1] < 10 * seconds[0]
+
+
+@pytest.mark.parametrize("step", ["Add (P, Q)", "Max (P, Q)", "Where (B, P, Q)"])
+def test_a_chain_that_forks_at_every_step_is_looked_through_once(step: str, tmp_path: Path) -> None:
+    names = [f"x{place}" for place in range(100)]
+    read = zip(names, names[1:], names[2:], strict=False)
+    nodes = [f"{each} = {step}".replace("P", p).replace("Q", q) for q, p, each in read]
+    given = "(float[2,3] x0, float[2,3] x1) => (float[2,3] Y)"
+    text = f"g {given} {{ B = Less (x0, x1) {' '.join(nodes)} y = Neg (x99) Y = Where (B, y, x0) }}"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> {text}'), tmp_path / "fork.onnx")
+    report = padfix.check(tmp_path / "fork.onnx", target="opencv")
+    assert not report.findings
 
 
 @pytest.mark.slow
