@@ -142,12 +142,12 @@ def taken(scope: Scope, node: NodeProto) -> Listed | None:
 
 
 def place_traits(scope: Scope, node: NodeProto) -> Traits:
-    """Return of a SequenceAt what it takes: a piece, from the end of a list that is split, or an input of the model."""
+    """Return of a SequenceAt what it takes: a piece, an input of the model, or what it counts from the end."""
     place, held = worked_out(scope, node.input[1]), taken(scope, node)
     pieces = () if held is None else held.pieces
     is_piece = any(each.axis is not None for each in pieces)
     return {
-        "split-from-end": (held is None or is_piece) and place is not None and bool((place < 0).any()),
+        "counts-from-end": place is not None and bool((place < 0).any()),
         "takes-piece": is_piece,
         "gives-input": any(each.axis is None and each.name in scope.inputs for each in pieces),
     }

@@ -219,7 +219,7 @@ MARKS = (
     "rank-untold",  # Of reductions: whether how many axes are left is only known at run time.
     "turns-heads-back",  # Of Transpose: whether of an attention of as many heads as rows, and computed queries.
     "turns-split-rows",  # Of Transpose: whether it turns the rows of a dense layer, split into five axes and more.
-    "split-from-end",  # Of SequenceAt: whether it counts from the end of a list that is split from data.
+    "counts-from-end",  # Of SequenceAt: whether it counts from the end of a list.
     "takes-piece",  # Of SequenceAt: whether it gives a known part of data that are split.
     "gives-input",  # Of SequenceAt: whether what it gives is an input of the model.
     "of-split",  # Of SequenceLength: whether the list is split from data.

@@ -50,6 +50,10 @@ SHIFTED = (
     "int64[8] p = {0, 0, 0, 1, 0, 0, 0, 0}, int64[4] o = {1, 3, 8, 1}> { "
     "m = MaxPool <kernel_shape = [3, 3], pads = [1, 1, 1, 1]> (X) s = Slice (m, a, b, c) %s }"
 )
+LISTED = (
+    "(float[2,3] A, float[2,4] B) => (float[2,4] Y) <int64 e = {-1}> { a = Relu (A) b = Relu (B) "
+    "s = SequenceConstruct (a, b) y = SequenceAt (s, e) Y = Neg (y) }"
+)
 HEADS = (
     "(float[1,2,2,3] Q, float[1,2,3,2] K, float[1,2,2,3] V) => (float[1,2,2,3] Y) <float c = {0.5}> "
     "{ q = Mul (Q, c) s = MatMul (q, K) a = Softmax <axis = -1> (s) o = MatMul (a, V) "
@@ -152,6 +156,28 @@ SOFTMIN = (
         ("mnn", 26, "(float[3,4] X) => (float[3,4] Y) <int64 a = {1}> { Y = CumProd (X, a) }", {"Mul": 3}, ["CumProd"]),
         ("onnx2tf", 17, BATCH_TAKEN, {"Reshape": 1, "Transpose": 1}, ["Squeeze"]),
         ("qnn", 17, AVERAGED % "strides = [9, 9]", {"MatMul": 2}, ["AveragePool"]),
+        (
+            "mnn",
+            18,
+            "(float[3,4] X) => (float[1,1] Y) <int64[0] a = {}> { Y = ReduceMax (X, a) }",
+            {"ReduceMax": 1},
+            [],
+        ),
+        ("mnn", 17, LISTED, {"Identity": 1}, ["SequenceAt"]),
+        (
+            "ncnn",
+            18,
+            "(float[3,4] X) => (float[3,4] Y) { Y = ReduceMean <noop_with_empty_axes = 1> (X) }",
+            {"Neg": 2},
+            ["ReduceMean"],
+        ),
+        (
+            "ncnn",
+            18,
+            "(float[3,4] X) => (float[1,1] Y) { Y = ReduceMax (X) }",
+            {"Reshape": 2, "ReduceMax": 1},
+            [],
+        ),
         ("openvino", 17, HEADS, {"Unsqueeze": 1, "Transpose": 1, "Squeeze": 1}, []),
         ("openvino", 17, LENGTHS % ("T", "T"), {"RNN": 1, "ReduceMax": 1, "Mul": 1, "Add": 1}, []),
         ("openvino", 17, LENGTHS % ("3", "3"), {"RNN": 1}, ["Add"]),

@@ -25,6 +25,7 @@ from padfix.rules.build.forms import Form
 from padfix.rules.build.objections import Operators
 from padfix.rules.build.passing_forms import reducing_nothing
 from padfix.rules.build.product_forms import product_form
+from padfix.targets.traits import Traits
 
 if TYPE_CHECKING:
     from padfix.graph.fragment_builder import FragmentBuilder
@@ -68,6 +69,8 @@ def reduction_forms(site: Site) -> Iterator[Form]:
         yield Form("no axes listed", ((op_type, own),), partial(written, site, whole))
     if op_type in _STEPWISE and len(axes) > 1:
         yield from _stepwise_forms(site, axes, rank, kept=kept)
+        if len(axes) == rank:
+            yield _as_list(site, rank, kept)
     if op_type == "ReduceLogSumExp":
         if not kept and 0 in axes and _PLANE < rank != len(axes):
             # The reduction that keeps its axes is found again, and has forms of its own.
@@ -115,6 +118,21 @@ def _from_begin(site: Site, axes: Sequence[int]) -> Form:
 
     own = {**(traits_of(site.scope, site.node) or {}), "added-axis-from-end": False}
     return Form("its axes from the begin", ((site.node.op_type, own),), partial(written, site, write))
+
+
+def _as_list(site: Site, rank: int, kept: bool) -> Form:
+    """Return a reduction of all axes as one of a list, which names no axis."""
+    op_type = site.node.op_type
+
+    def write(builder: FragmentBuilder, value: Any) -> Any:
+        one = builder.op(op_type, [builder.reshaped(value, [-1])], {"keepdims": int(kept)})
+        return builder.reshaped(one, [1] * rank) if kept else one
+
+    own: Traits = {**(traits_of(site.scope, site.node) or {}), "rank": 1, "reduced-axes": 1, "of-volume": False}
+    bare = dict.fromkeys(("axes-listed", "axes-as-input", "axes-empty", "several-of-volume"), False)
+    last: Operators = (("Reshape", {"rank": rank}),) if kept else ()
+    operators: Operators = (("Reshape", {"rank": 1}), (op_type, {**own, **bare}), *last)
+    return Form("a reduction of a list", operators, partial(written, site, write))
 
 
 def _stepwise_forms(site: Site, axes: Sequence[int], rank: int, *, kept: bool) -> Iterator[Form]:
