@@ -9,7 +9,7 @@ from onnx import NodeProto
 from padfix.graph import attributes
 from padfix.graph.scopes import Dimension, Scope
 from padfix.operators.batches import is_of_another_batch, numbers_images
-from padfix.operators.constant_chains import chain_of, worked_out
+from padfix.operators.constant_chains import is_steered_by_data, worked_out
 from padfix.operators.data_order import (
     AXES_OF_IMAGES,
     copies_behind_reshape,
@@ -17,8 +17,8 @@ from padfix.operators.data_order import (
     is_before_images,
     is_behind_images,
 )
-from padfix.operators.elementwise import REDUCTIONS
 from padfix.operators.fused_layers import PRODUCTS
+from padfix.operators.held_lengths import is_told_late
 from padfix.operators.lists import is_given_number
 from padfix.operators.open_lengths import leaves_known_lengths
 from padfix.operators.picked_parts import is_taken_apart
@@ -51,7 +51,7 @@ def reshape_traits(scope: Scope, node: NodeProto) -> Traits:
         "copies-behind-reshape": copies_behind_reshape(scope, node),
         "shuffles": shuffles_channels(scope, node) or shuffles_pixels(scope, node),
         "measures-images": measures_images(scope, node),
-        "measures-by-lists": _measures_by_lists(scope, node),
+        "measures-by-lists": is_told_late(scope, node) and not is_steered_by_data(scope, node),
         "of-thin-image": _is_of_thin_image(scope, node),
         "of-square-product": known is not None and is_of_square_product(scope, node.input[0], known.shape or ()),
         "leaves-known-lengths": leaves_known_lengths(scope, node),
@@ -65,17 +65,6 @@ def _has_many_axes(scope: Scope, node: NodeProto) -> bool:
     """Whether more than five axes are given or taken."""
     types = [scope.type_of(name) for name in (node.input[0], node.output[0])]
     return any(each is not None and (each.rank or 0) > _VOLUMES for each in types)
-
-
-def _measures_by_lists(scope: Scope, node: NodeProto) -> bool:
-    """Whether a Reshape goes by lengths that are picked as a list, reshaped, split, reduced or passed on."""
-    producer = scope.own_producer(node.input[1]) if len(node.input) > 1 else None
-    chain = None if producer is None else chain_of(scope, producer, open_lengths=True)
-    return any(
-        each.op_type in ("Identity", "Reshape", "Split", *REDUCTIONS)
-        or (each.op_type == "Gather" and (places := scope.constant(each.input[1])) is not None and places.ndim > 0)
-        for each in chain or ()
-    )
 
 
 def _is_of_thin_image(scope: Scope, node: NodeProto) -> bool:

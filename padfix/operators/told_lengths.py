@@ -216,43 +216,6 @@ def reverses_all(scope: Scope, node: NodeProto) -> bool:
     return told is not None and bool(told.size) and bool((told == shape[axis]).all())
 
 
-def reads_list_of_lengths(scope: Scope, node: NodeProto) -> bool:
-    """Whether a node reads lengths as a Shape lists them, which some importers keep apart from tensors."""
-    return any(name and _lists_lengths(scope, name) for name in node.input)
-
-
-def _lists_lengths(scope: Scope, name: str, depth: int = 0) -> bool:
-    """Whether a value is what a Shape gives, also with all its axes, chosen from, or joined with what is as well known.
-
-    What is cut of it, or given another type or by places, is a tensor as any other.
-    """
-    node = scope.own_producer(name)
-    if node is None or normal_domain(node.domain) or depth > _DEEPEST:
-        return False
-    match node.op_type:
-        case "Shape":
-            return True
-        case "Concat":
-            return all(_is_known_list(scope, each, depth + 1) for each in node.input)
-        case "Where":
-            is_of_data = chain_of(scope, node, open_lengths=True) is None
-            return not is_of_data and any(_lists_lengths(scope, each, depth + 1) for each in node.input[1:])
-        case "Reshape":
-            shape = scope.constant(node.input[1]) if len(node.input) > 1 else None
-            return shape is not None and shape.tolist() == [-1] and _lists_lengths(scope, node.input[0], depth + 1)
-        case _:
-            return False
-
-
-def _is_known_list(scope: Scope, name: str, depth: int) -> bool:
-    """Whether a value is a constant list of integers of 64 bits, or of lengths, be it cut or not."""
-    value, node = scope.constant(name), scope.own_producer(name)
-    if value is not None:
-        return value.dtype == np.int64 and value.ndim == 1
-    is_cut = node is not None and node.op_type == "Slice" and not normal_domain(node.domain)
-    return _lists_lengths(scope, node.input[0] if is_cut and node is not None else name, depth)
-
-
 def _own_length(axis: int) -> str:
     """Return a name that no model gives a length, for one that is measured of a certain tensor."""
     return f"\0{axis}"

@@ -28,6 +28,7 @@ from padfix.operators.data_order import CHANNELS, is_behind_window, is_untold_vo
 from padfix.operators.elementwise import PLACES
 from padfix.operators.followed_batch import is_one_of_several, lie_within
 from padfix.operators.fused_layers import ends_model
+from padfix.operators.held_lengths import is_told_late, makes_lengths_late, reads_list_of_lengths
 from padfix.operators.lists import ON_ONE, SOFTENING, is_of_made_line, is_of_made_number, lists_for_numbers
 from padfix.operators.mixed_images import mixes_images
 from padfix.operators.moved_results import activates_result, reads_moved_result
@@ -56,7 +57,6 @@ from padfix.operators.shared_constants import reads_constant_again, reads_turned
 from padfix.operators.skips import what_a_window_skips
 from padfix.operators.squares import squares_large
 from padfix.operators.steps_of_bytes import byte_traits
-from padfix.operators.told_lengths import reads_list_of_lengths
 from padfix.operators.transposed import TransposedWindow
 from padfix.operators.window import Pair, Shape, Window, is_row_of_nine
 from padfix.operators.written import SAME, is_unnamed_at_end, wrong_arity
@@ -102,6 +102,7 @@ def traits_of(scope: Scope, node: NodeProto) -> Traits | None:
     found["gives-a-constant"] = gives_constant(scope, node)
     found["integers-as-result"] = _gives_integers(scope, node)
     found["reads-list-of-lengths"] = reads_list_of_lengths(scope, node)
+    found |= {"makes-lengths-late": makes_lengths_late(scope, node), "told-late": is_told_late(scope, node)}
     found["steered-by-data"] = is_steered_by_data(scope, node)
     found["reads-unsigned-bytes"] = reads_unsigned_bytes(scope, node)
     found["constants-again"] = reads_constant_again(scope, node)

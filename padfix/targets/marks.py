@@ -322,10 +322,12 @@ MARKS = (
     "one-bound-inside",  # Whether it has one bound alone, in a branch or a body.
     "bounds-none",
     "bounds-exchanged",
-    # Of a constant that other operators compute, which has elements as well.
-    "of-constants",
-    # Of what computes one, and of all others: whether it reads lengths as a Shape lists them.
+    "of-constants",  # Of a constant that other operators compute, which has elements as well.
+    # Of all: whether it reads lengths as a Shape lists them, whether it alone leaves lengths to run time, or makes a
+    # number of what is to be a tensor, and whether what tells it what it does is left to run time.
     "reads-list-of-lengths",
+    "makes-lengths-late",
+    "told-late",
     # Of what picks elements: whether what is below 0 may be among indices that are computed, and whether constant
     # ones are of rows. Of OneHot: whether an index may be, or may be none of its places.
     "maybe-from-end",

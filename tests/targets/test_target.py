@@ -172,6 +172,7 @@ EXAMPLES = {
     "Attention": "(float[1,1,2,4] Q, float[1,1,2,4] K) => (float[1,1,2,4] Y) { Y = Attention (Q, K, K) }",
     "Det": "(float[1,2,2] X) => (float[1] Y) { Y = Det (X) }",
     "Shrink": "(float[1,2] X) => (float[1,2] Y) { Y = Shrink (X) }",
+    "Compress": "(float[2] X, bool[2] C) => (float[n] Y) { Y = Compress (X, C) }",
     "NonZero": "(float[1,2] X) => (int64[2,n] Y) { Y = NonZero (X) }",
     "RotaryEmbedding": """(float[1,2,3,4] X, float[1,3,2] C) => (float[1,2,3,4] Y) {
       Y = RotaryEmbedding (X, C, C) }""",

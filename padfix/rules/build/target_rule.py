@@ -26,6 +26,7 @@ from padfix.rules.build.constant_forms import (
     of_nothing,
 )
 from padfix.rules.build.data_before_constants import behind_data
+from padfix.rules.build.early_lengths import early_lengths, lengths_as_tensors
 from padfix.rules.build.far_squares import of_smaller_squares
 from padfix.rules.build.fewer_axes import on_fewer_axes
 from padfix.rules.build.folded_batch import folded_batch
@@ -90,6 +91,8 @@ _BY_MARK: Mapping[str, Callable[[Site], Iterable[Form]]] = {
     "turns-longs": lambda site: [summed_with_nothing(site)],
     "takes-nothing": lambda site: [of_nothing(site)],
     "doubles-of-floats": lambda site: [with_whole_doubles(site)],
+    "makes-lengths-late": early_lengths,
+    "reads-list-of-lengths": lengths_as_tensors,
     "masks-by-numbers": lambda site: [from_least_masked(site)],
 }
 """By what a fact that fits a node says of it: the forms that are without that, for a target with such a fact alone."""
