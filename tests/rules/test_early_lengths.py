@@ -90,3 +90,10 @@ def test_places_that_are_joined_are_a_tensor(tmp_path: Path) -> None:
     """As PyTorch writes what it puts in places."""
     nodes = "places = Concat <axis = 0> (shape, one) l = ReduceMax (places) Y = Cast <to = 1> (l)"
     assert outcome(tmp_path, nodes, "float[a] Y") == ["Concat", "Cast", "ReduceMax", "Cast"]
+
+
+def test_what_is_filled_to_lengths_that_data_tells_is_declined(tmp_path: Path) -> None:
+    text = f"{HEAD}(int64[2] X) => (float[a,b] Y) {{ Y = ConstantOfShape (X) }}"
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "model.onnx")
+    with pytest.raises(padfix.PadfixError, match="ConstantOfShape"):
+        padfix.convert(tmp_path / "model.onnx", tmp_path / "out.onnx", target="tvm")

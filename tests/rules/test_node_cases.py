@@ -205,11 +205,14 @@ def test_what_has_no_such_form_is_refused(graph: str, target: str, reason: str, 
 
 def test_a_maximum_that_is_asked_for_infinity_is_infinite(tmp_path: Path) -> None:
     graph = "(float[2,3] X) => (bool[2,1] Y) <int64[1] a = {1}> { M = ReduceMax (X, a) Y = IsInf (M) }"
-    source, result = saved(tmp_path, graph), tmp_path / "result.onnx"
-    padfix.convert(source, result, target="tvm")
-    assert "Where" in types_of(result)
-    data = {"X": np.array([[-np.inf] * 3, [0, -np.inf, 1]], np.float32)}
-    np.testing.assert_array_equal(run(onnx.load(result), data), [[True], [False]])
+    of_two = graph.replace("2,3", "2,1,3").replace("2,1]", "2,1,1]").replace("int64[1] a = {1", "int64[2] a = {1, 2")
+    data = np.array([[-np.inf] * 3, [0, -np.inf, 1]], np.float32)
+    for each, shape in ((graph, (2, 1)), (of_two, (2, 1, 1))):
+        source, result = saved(tmp_path, each), tmp_path / "result.onnx"
+        padfix.convert(source, result, target="tvm")
+        assert "Where" in types_of(result)
+        given = {"X": data.reshape(2, *shape[2:], 3)}
+        np.testing.assert_array_equal(run(onnx.load(result), given), np.array([True, False]).reshape(shape))
 
 
 def test_a_mask_of_booleans_that_may_leave_a_row_out_is_refused(tmp_path: Path) -> None:

@@ -136,8 +136,8 @@ def _as_list(site: Site, rank: int, kept: bool) -> Form:
 
 
 def _stepwise_forms(site: Site, axes: Sequence[int], rank: int, *, kept: bool) -> Iterator[Form]:
-    """Yield a reduction of two axes at a time, and of one."""
-    op_type = site.node.op_type
+    """Yield a reduction of two axes at a time, and of one; the last of which is asked what the whole was."""
+    op_type, is_asked = site.node.op_type, bool((traits_of(site.scope, site.node) or {}).get("asked-for-infinity"))
     for most in (AT_ONCE, 1):
         steps = steps_of(axes, most)
         left = [rank - (0 if kept else sum(map(len, steps[:place]))) for place in range(len(steps))]
@@ -150,6 +150,7 @@ def _stepwise_forms(site: Site, axes: Sequence[int], rank: int, *, kept: bool) -
                     "reduces-all": len(step) == every,
                     "over-batch": _is_over_batch(site) and 0 in step,
                     "moves-batch": 0 in step and not kept,
+                    "asked-for-infinity": is_asked,
                     "of-volume": is_volume,
                     "several-of-volume": is_volume and len(step) > 1,
                 },
