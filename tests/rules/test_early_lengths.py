@@ -69,6 +69,10 @@ def test_what_is_cut_off_behind_a_cast_is_picked(filled: str, tmp_path: Path) ->
             "n = Gather (shape, o) f = Cast <to = 1> (n) r = Sqrt (f) Y = Mul (X, r)",
             ["Cast", "Gather", "Cast", "Sqrt", "Mul"],
         ),
+        (
+            "n, m = Split (shape) z = Concat <axis = 0> (m, n) Y = ConstantOfShape (z)",
+            ["Cast", "Gather", "Gather", "Concat", "ConstantOfShape"],
+        ),
         ("t = Sub (shape, rows) Y = Tile (X, t)", ["Cast", "Sub", "Tile"]),
         ("n = Gather (shape, none) Y, p = TopK <axis = 0> (X, n)", ["Cast", "Gather", "TopK"]),
         (

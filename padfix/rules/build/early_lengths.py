@@ -31,12 +31,14 @@ _JOINED_BY = {"ReduceMax": "Max", "ReduceMin": "Min", "ReduceProd": "Mul", "Redu
 
 
 def early_lengths(site: Site) -> Iterator[Form]:
-    """Yield a Gather of a list that a Cast gives, and a reduction of a list as its elements multiplied or added."""
+    """Yield a Gather of a list that a Cast gives, pieces by Gathers, and a reduction as its elements joined."""
     if chain_of(site.scope, site.node) is not None:
         return  # a constant
     own = {**(traits_of(site.scope, site.node) or {}), "makes-lengths-late": False, "reads-list-of-lengths": False}
     if site.node.op_type == "Gather":
         yield Form("a Cast before it", (*_CAST, ("Gather", own)), lambda: of_inputs(site, _picked(site), exact=True))
+    if site.node.op_type == "Split":
+        yield _pieces(site)
     joining = _JOINED_BY.get(site.node.op_type)
     if joining is None:
         return
@@ -54,6 +56,24 @@ def early_lengths(site: Site) -> Iterator[Form]:
     squeeze: Operators = () if keeps else (("Squeeze", {"axes-written": True}),)
     operators: Operators = (*_CAST, *TAKING, (joining, {"numbers": "integer"}), *squeeze)
     yield Form("its elements one by one", operators, lambda: of_inputs(site, write, exact=True), why_not)
+
+
+def _pieces(site: Site) -> Form:
+    """Return the pieces of a list, each by a Gather."""
+    types = [site.scope.type_of(name) for name in site.node.output]
+    lengths = [None if known is None or known.lengths is None else list(known.lengths) for known in types]
+    counts = [each[0] if each is not None and len(each) == 1 else 0 for each in lengths]
+    why_not = None if all(counts) and sum(counts) <= LONGEST else Refusal("how long its pieces are is not known")
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        value = _as_tensor(site, builder, builder.input(site.input_name(0)))
+        for place, (name, count) in enumerate(zip(site.node.output, counts, strict=True)):
+            first = sum(counts[:place])
+            builder.output(name, taken(builder, value, {0: range(first, first + count)}))
+        return Rewrite(builder.build(), trials_of(site), exact=True)
+
+    return Form("a Gather of each piece", (*_CAST, *TAKING), write, why_not)
 
 
 def lengths_as_tensors(site: Site) -> Iterator[Form]:
