@@ -1,6 +1,9 @@
 """The words of facts that are switches, off unless they are told."""
 
+from padfix.targets.general_marks import GENERAL_MARKS
+
 MARKS = (
+    *GENERAL_MARKS,
     # Of outputs and nodes: whether a name has other characters than letters, digits and _ . / \\ > - and colons.
     "odd-output",
     "odd-node",
@@ -59,14 +62,6 @@ MARKS = (
     "axis-from-end",  # Of Softmax, LogSoftmax and Hardmax, and of LayerNormalization.
     "inner-axis-from-end",  # Of TopK: whether the axis is counted from the end, and not the last.
     "before-alike",
-    # Of all: whether some of their data have the channels at the end, and some have not, or a sum has put them back.
-    # Of GridSample: whether its places have. Of what works element by element: whether computed data have fewer axes
-    # than the result.
-    "orders-differ",
-    "put-back",
-    "places-moved",
-    "fewer-axes",
-    "moves-fewer-axes",
     # Of Reshape, behind a convolution or pool, and behind another one; numbers-images of Resize and joins, too.
     "copies-channels",
     "copies-behind-reshape",
@@ -142,17 +137,6 @@ MARKS = (
     "backwards",
     "by-fractions",  # Of Range: whether a number that tells it what it lists has a fraction, or may have.
     "exclusive",
-    # Of Identity, Dropout and Einsum, and of the norm that an Add ends.
-    # Of all: whether their data are integers of 64 bits.
-    "of-longs",
-    # Of all: whether they read lists of one where numbers are meant.
-    "lists-for-numbers",
-    # Of all: whether something reads more than their first output.
-    "gives-more",
-    "integers-as-result",  # Of all: whether a result of the model holds integers that depend on data.
-    # Of all: whether they give what an input, a constant or another result is.
-    "of-input",
-    "gives-the-same",
     "laid-back",  # Of what lays data out: whether it gives as a result an input as that was.
     # Of Clip: whether it keeps a norm from zero by which the data themselves are divided.
     "spreads-norm",
@@ -245,17 +229,6 @@ MARKS = (
     # Of BatchNormalization, which has about-a-product as well.
     "behind-activation",
     "between-bytes",  # Of Softmax, Gemm and LeakyRelu.
-    "doubles-of-floats",  # Of all: whether they compute with constants in doubles that a Cast makes of floats.
-    # Of all operators: whether the model computes what tells them how (a shape, axes), which others have as constants.
-    "steered-by-results",
-    # Of all operators: whether they give a result of the model that depends on no data.
-    "gives-a-constant",
-    # Of all operators: whether data tell them how, and not lengths or constants alone.
-    "steered-by-data",
-    # Of all operators: whether a node gives one of their constants, where others are initializers.
-    "constants-by-nodes",
-    "constants-again",
-    "number-again",  # Of all: whether they have a constant of one element for a weight that arithmetic has before.
     "constants-turned",
     # Of the operators that reduce axes: whether the channels are among several.
     "reduces-channels",
@@ -302,7 +275,6 @@ MARKS = (
     "of-constants-too",
     # Of Pad, Where and what picks elements: whether it reads a constant of bytes with a sign.
     "reads-constant-bytes",
-    "reads-unsigned-bytes",  # Of all: whether it reads a constant of bytes without a sign.
     # Of Einsum, Squeeze and Gather, and of Einsum alone; of-lists of Concat and Gather, too.
     "gives-a-number",
     "capital-letters",
@@ -323,11 +295,6 @@ MARKS = (
     "bounds-none",
     "bounds-exchanged",
     "of-constants",  # Of a constant that other operators compute, which has elements as well.
-    # Of all: whether it reads lengths as a Shape lists them, whether it alone leaves lengths to run time, or makes a
-    # number of what is to be a tensor, and whether what tells it what it does is left to run time.
-    "reads-list-of-lengths",
-    "makes-lengths-late",
-    "told-late",
     # Of what picks elements: whether what is below 0 may be among indices that are computed, and whether constant
     # ones are of rows. Of OneHot: whether an index may be, or may be none of its places.
     "maybe-from-end",
