@@ -32,12 +32,13 @@ _MOST_READERS = 64
 def ends_as_long(scope: Scope, node: NodeProto) -> bool:
     """Whether the 64-bit integers that a node makes are a result of the main graph, or are counted with, as they are.
 
-    Those of a Cast are looked at where they depend on data.
+    Those that a Cast makes of integers are looked at where they depend on data.
     """
-    gives = scope.type_of(node.output[0])
+    gives, read = scope.type_of(node.output[0]), scope.type_of(node.input[0]) if node.input else None
     if gives is None or gives.elem_type != TensorProto.INT64 or scope.parent is not None:
         return False
-    if node.op_type == "Cast" and _is_of_lengths(scope, node):
+    is_of_integers = read is None or elements_of(read.elem_type) == "integer"
+    if node.op_type == "Cast" and is_of_integers and _is_of_lengths(scope, node):
         return False
     return any(
         scope.is_output(name) or any(reader.op_type in _COUNTING for reader in scope.consumers(name))

@@ -54,6 +54,10 @@ LISTED = (
     "(float[2,3] A, float[2,4] B) => (float[2,4] Y) <int64 e = {-1}> { a = Relu (A) b = Relu (B) "
     "s = SequenceConstruct (a, b) y = SequenceAt (s, e) Y = Neg (y) }"
 )
+COUNTED = (
+    "(float[a,b] X) => (int64[c] Y) <int64 z = {0}, int64 o = {1}> { n = Shape <start = 1> (X) m = Squeeze (n) "
+    "r = Range (z, m, o) g = Greater (r, z) c = Cast <to = 7> (g) Y = CumSum (c, z) }"
+)
 HEADS = (
     "(float[1,2,2,3] Q, float[1,2,3,2] K, float[1,2,2,3] V) => (float[1,2,2,3] Y) <float c = {0.5}> "
     "{ q = Mul (Q, c) s = MatMul (q, K) a = Softmax <axis = -1> (s) o = MatMul (a, V) "
@@ -178,6 +182,7 @@ SOFTMIN = (
             {"Reshape": 2, "ReduceMax": 1},
             [],
         ),
+        ("tract", 17, COUNTED, {"CumSum": 1, "CastLike": 1}, ["Cast"]),
         ("openvino", 17, HEADS, {"Unsqueeze": 1, "Transpose": 1, "Squeeze": 1}, []),
         ("openvino", 17, LENGTHS % ("T", "T"), {"RNN": 1, "ReduceMax": 1, "Mul": 1, "Add": 1}, []),
         ("openvino", 17, LENGTHS % ("3", "3"), {"RNN": 1}, ["Add"]),
