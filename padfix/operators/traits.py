@@ -29,11 +29,17 @@ from padfix.operators.elementwise import PLACES
 from padfix.operators.followed_batch import is_one_of_several, lie_within
 from padfix.operators.fused_layers import ends_model
 from padfix.operators.held_lengths import is_told_late, makes_lengths_late, reads_list_of_lengths
-from padfix.operators.lists import ON_ONE, SOFTENING, is_of_made_line, is_of_made_number, lists_for_numbers
+from padfix.operators.lists import (
+    ON_ONE,
+    SOFTENING,
+    depends_on_data,
+    is_of_made_line,
+    is_of_made_number,
+    lists_for_numbers,
+)
 from padfix.operators.mixed_images import mixes_images
 from padfix.operators.moved_results import activates_result, reads_moved_result
 from padfix.operators.numbers import (
-    bytes_of,
     elements_of,
     far_numbers,
     multiplies_whole_numbers,
@@ -43,9 +49,8 @@ from padfix.operators.numbers import (
 from padfix.operators.other_traits import OTHERS
 from padfix.operators.padded_lines import keeps_line_of_eights
 from padfix.operators.passing import same_traits
-from padfix.operators.picking_traits import computed_weights, is_weight
+from padfix.operators.picking_traits import computed_weights
 from padfix.operators.plain_traits import CLASSICAL, CLASSICAL_DOMAIN, classical_traits
-from padfix.operators.positive import is_positive_for_certain
 from padfix.operators.quantizers import QUANTIZERS, traits_of_bytes
 from padfix.operators.reading import read
 from padfix.operators.reduced_lines import by_channels_of_lines, sums_dequantized_lines
@@ -137,7 +142,7 @@ def _own_traits(scope: Scope, node: NodeProto) -> Traits | None:
             own = {
                 **traits_of_bytes(scope, node, window.operator),
                 "behind-pad": pad_before(scope, node),
-                "of-weights": is_weight(scope, node.input[0]),
+                "of-weights": not depends_on_data(scope, node.input[0]),
                 "high-power": (attributes.integer(node, "p", 2) or 2) > 2,
                 "squares-far": squares_large(scope, node),
                 **(computed_weights(scope, node) if node.op_type == "Conv" else {}),
@@ -179,19 +184,6 @@ def _is_of_one_less(scope: Scope, node: NodeProto) -> bool:
     if known is None or order in _SPACE_TO_DEPTH:
         return False
     return any(axis == place and (known.shape or ())[axis] == 1 for place, axis in enumerate(order))
-
-
-def computed_traits(scope: Scope, node: NodeProto) -> Traits:
-    """Return what a node is like that computes a constant."""
-    known = scope.type_of(node.output[0])
-    return {
-        "of-constants": True,
-        "of-positive": all(is_positive_for_certain(scope, name, or_zero=True) for name in node.input),
-        "reads-list-of-lengths": reads_list_of_lengths(scope, node),
-        "rank": None if known is None else known.rank,
-        "elements": elements_of(None if known is None else known.elem_type),
-        "bytes": bytes_of(scope, node.input[0] if node.input else ""),
-    }
 
 
 def _common(window: Window | TransposedWindow) -> dict[str, Trait | None]:

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 from onnx import NodeProto
 
+from padfix.operators.computed_traits import computed_traits
 from padfix.operators.constant_chains import COMPUTED, STEERED, chain_of, is_read_by_data, is_worked_out
 from padfix.operators.counted_rows import GIVING_ROWS, counted_rows
-from padfix.operators.traits import computed_traits, traits_of
+from padfix.operators.traits import traits_of
 from padfix.results import Finding
 from padfix.rules.base import Site
 from padfix.rules.build.counted_places import counted_places

@@ -294,6 +294,7 @@ MARKS = (
     "one-bound-inside",  # Whether it has one bound alone, in a branch or a body.
     "bounds-none",
     "bounds-exchanged",
+    "lengths-chosen",  # Of an Expand of constants: whether a Where gives the lengths.
     "of-constants",  # Of a constant that other operators compute, which has elements as well.
     # Of what picks elements: whether what is below 0 may be among indices that are computed, and whether constant
     # ones are of rows. Of OneHot: whether an index may be, or may be none of its places.

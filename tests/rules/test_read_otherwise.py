@@ -58,6 +58,15 @@ COUNTED = (
     "(float[a,b] X) => (int64[c] Y) <int64 z = {0}, int64 o = {1}> { n = Shape <start = 1> (X) m = Squeeze (n) "
     "r = Range (z, m, o) g = Greater (r, z) c = Cast <to = 7> (g) Y = CumSum (c, z) }"
 )
+CHOSEN = (
+    "(float[1,2,2,3] X) => (float[1,2,2,3] Y) <float[2,1,3] c = {1, 2, 3, 4, 5, 6}, int64[4] s = {1, -1, 2, 3}, "
+    "int64[4] o = {1, 1, 1, 1}, int64[1] m = {-1}> "
+    "{ b = Equal (s, m) l = Where (b, o, s) e = Expand (c, l) Y = Add (X, e) }"
+)
+POSITIONS = (
+    "(float[1,1,1,3] X) => (float[1,1,1,3] Y) <float[3] c = {1, 2, 3}, float[1,1,1,1] w = {2}, int64[3] a = {0, 1, 2}> "
+    "{ s = Sin (c) t = Exp (s) u = Sqrt (t) v = Cos (u) x = Abs (v) k = Unsqueeze (x, a) p = Conv (k, w) Y = Add (X, p) }"
+)
 HEADS = (
     "(float[1,2,2,3] Q, float[1,2,3,2] K, float[1,2,2,3] V) => (float[1,2,2,3] Y) <float c = {0.5}> "
     "{ q = Mul (Q, c) s = MatMul (q, K) a = Softmax <axis = -1> (s) o = MatMul (a, V) "
@@ -183,6 +192,8 @@ SOFTMIN = (
             [],
         ),
         ("tract", 17, COUNTED, {"CumSum": 1, "CastLike": 1}, ["Cast"]),
+        (OPENCV_5, 17, CHOSEN, {"Add": 1}, ["Expand"]),
+        (OPENCV_5, 17, POSITIONS, {"Add": 1}, ["Conv", "Sin"]),
         ("openvino", 17, HEADS, {"Unsqueeze": 1, "Transpose": 1, "Squeeze": 1}, []),
         ("openvino", 17, LENGTHS % ("T", "T"), {"RNN": 1, "ReduceMax": 1, "Mul": 1, "Add": 1}, []),
         ("openvino", 17, LENGTHS % ("3", "3"), {"RNN": 1}, ["Add"]),
