@@ -65,7 +65,12 @@ CHOSEN = (
 )
 POSITIONS = (
     "(float[1,1,1,3] X) => (float[1,1,1,3] Y) <float[3] c = {1, 2, 3}, float[1,1,1,1] w = {2}, int64[3] a = {0, 1, 2}> "
-    "{ s = Sin (c) t = Exp (s) u = Sqrt (t) v = Cos (u) x = Abs (v) k = Unsqueeze (x, a) p = Conv (k, w) Y = Add (X, p) }"
+    "{ s = Sin (c) t = Exp (s) u = Sqrt (t) v = Cos (u) x = Abs (v) k = Unsqueeze (x, a) p = Conv (k, w) "
+    "Y = Add (X, p) }"
+)
+TRAINED = (
+    "(float[2,3,2,2] X) => (float[2,3,2,2] Y) <float[3] s = {1, 2, 3}> "
+    "{ y, a, b, c, d = BatchNormalization (X, s, s, s, s) Y = Neg (y) }"
 )
 HEADS = (
     "(float[1,2,2,3] Q, float[1,2,3,2] K, float[1,2,2,3] V) => (float[1,2,2,3] Y) <float c = {0.5}> "
@@ -194,6 +199,7 @@ SOFTMIN = (
         ("tract", 17, COUNTED, {"CumSum": 1, "CastLike": 1}, ["Cast"]),
         (OPENCV_5, 17, CHOSEN, {"Add": 1}, ["Expand"]),
         (OPENCV_5, 17, POSITIONS, {"Add": 1}, ["Conv", "Sin"]),
+        ("mnn", 7, TRAINED, {"ReduceMean": 2}, ["BatchNormalization"]),
         ("openvino", 17, HEADS, {"Unsqueeze": 1, "Transpose": 1, "Squeeze": 1}, []),
         ("openvino", 17, LENGTHS % ("T", "T"), {"RNN": 1, "ReduceMax": 1, "Mul": 1, "Add": 1}, []),
         ("openvino", 17, LENGTHS % ("3", "3"), {"RNN": 1}, ["Add"]),
