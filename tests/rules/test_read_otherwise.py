@@ -72,6 +72,12 @@ TRAINED = (
     "(float[2,3,2,2] X) => (float[2,3,2,2] Y) <float[3] s = {1, 2, 3}> "
     "{ y, a, b, c, d = BatchNormalization (X, s, s, s, s) Y = Neg (y) }"
 )
+STANDARDIZED = (
+    "(float[1,1,4,4] X) => (float[1,2,4,4] Y) <float[1,2,3] c = {1, 2, 3, 4, 6, 9}, float[2] o = {1, 1}, "
+    "float[2] m = {2, 6.3333335}, float[2] v = {0.6666667, 4.2222223}, int64[4] s = {2, 1, 1, 3}> "
+    "{ w, a, b = BatchNormalization <training_mode = 1, momentum = 1.0> (c, o, o, m, v) r = Reshape (w, s) "
+    "Y = Conv <pads = [0, 1, 0, 1]> (X, r) }"
+)
 HEADS = (
     "(float[1,2,2,3] Q, float[1,2,3,2] K, float[1,2,2,3] V) => (float[1,2,2,3] Y) <float c = {0.5}> "
     "{ q = Mul (Q, c) s = MatMul (q, K) a = Softmax <axis = -1> (s) o = MatMul (a, V) "
@@ -200,6 +206,7 @@ SOFTMIN = (
         (OPENCV_5, 17, CHOSEN, {"Add": 1}, ["Expand"]),
         (OPENCV_5, 17, POSITIONS, {"Add": 1}, ["Conv", "Sin"]),
         ("mnn", 7, TRAINED, {"ReduceMean": 2}, ["BatchNormalization"]),
+        ("ncnn", 15, STANDARDIZED, {"Conv": 1}, ["BatchNormalization"]),
         ("openvino", 17, HEADS, {"Unsqueeze": 1, "Transpose": 1, "Squeeze": 1}, []),
         ("openvino", 17, LENGTHS % ("T", "T"), {"RNN": 1, "ReduceMax": 1, "Mul": 1, "Add": 1}, []),
         ("openvino", 17, LENGTHS % ("3", "3"), {"RNN": 1}, ["Add"]),

@@ -127,11 +127,12 @@ class TargetRule(Rule):
     def objection(self, site: Site) -> Objection | None:
         """Return the worst thing that the target has against the node; None where it has nothing.
 
-        What its converter works out by itself it never runs.
+        What its converter works out by itself it never runs, but it works out no norm that trains.
         """
         traits = traits_of(site.scope, site.node)
         found = None if traits is None else worst_objection(site.target, site.node.op_type, site.opset, traits)
-        is_folded = found is not None and site.target.folds_lengths and is_worked_out(site.scope, site.node)
+        folds = site.target.folds_lengths and not (traits or {}).get("trains")
+        is_folded = found is not None and folds and is_worked_out(site.scope, site.node)
         return None if is_folded else found
 
     def minimum_opset(self, site: Site) -> int:
