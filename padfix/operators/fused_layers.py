@@ -12,6 +12,7 @@ from padfix.graph.scopes import Scope, ValueType, normal_domain
 from padfix.operators.clip import clip_bounds
 from padfix.operators.data_order import CHANNELS, is_in_blocks, number_of_channels
 from padfix.operators.reductions import reduced_axes
+from padfix.operators.shape_questions import is_spread
 from padfix.operators.window import Shape
 
 _BOTH_BOUNDS = 3
@@ -362,3 +363,22 @@ def made_by(scope: Scope, name: str, op_type: str) -> NodeProto | None:
     """Return the operator of this type that gives a value; None where another does."""
     node = _producer(scope, name)
     return node if node is not None and node.op_type == op_type else None
+
+
+def adds_to_convolution(scope: Scope, node: NodeProto) -> bool:
+    """Whether a convolution gives a term to this sum alone, and another one is computed, in another shape.
+
+    OpenCV 5 makes the sum part of the convolution.
+    """
+    computed = [name for name in node.input if scope.producer(name) is not None and scope.constant(name) is None]
+    is_unlike = any(is_spread(scope, node, place) for place in range(len(node.input)))
+    return is_unlike and len(computed) > 1 and any(_is_of_convolution(scope, name) for name in computed)
+
+
+def _is_of_convolution(scope: Scope, name: str) -> bool:
+    """Whether a convolution gives this, or a norm of one, and a single node reads it."""
+    before = None if scope.is_output(name) or len(scope.consumers(name)) > 1 else scope.own_producer(name)
+    if before is None or normal_domain(before.domain):
+        return False
+    is_norm = before.op_type == "BatchNormalization"
+    return before.op_type == "Conv" or (is_norm and _is_of_convolution(scope, before.input[0]))

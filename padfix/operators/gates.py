@@ -172,7 +172,7 @@ def _is_number(scope: Scope, name: str, number: float) -> bool:
 
 
 def product_traits(scope: Scope, node: NodeProto) -> dict[str, bool]:
-    """Return of a Mul whether its second factor is the gate of a HardSwish of the first."""
+    """Return of a Mul whether its second factor is the gate of a HardSwish of the first, and if a Cast reads it."""
     data, gate = node.input
     before = scope.own_producer(gate)
     is_gated = before is not None and before.op_type == "HardSigmoid" and before.input[0] == data
@@ -180,6 +180,7 @@ def product_traits(scope: Scope, node: NodeProto) -> dict[str, bool]:
         "gate-second": is_gated and before is not None and _is_hard_gate(before),
         "squares": data == gate,
         "scales-one-query": _scales_one_query(scope, node),
+        "before-cast": any(each.op_type == "Cast" for each in scope.consumers(node.output[0])),
     }
 
 

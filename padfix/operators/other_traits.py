@@ -39,6 +39,7 @@ from padfix.operators.fused_layers import (
     adds_more_axes,
     adds_one_to_size,
     adds_to_column,
+    adds_to_convolution,
     adds_to_erf,
     adds_turned_half,
     adds_wide_constant,
@@ -223,6 +224,7 @@ def _sum(scope: Scope, node: NodeProto) -> Traits:
     computed = all(scope.constant(name) is None for name in node.input)
     return {
         "adds-to-volume": computed and any(is_behind_volume(scope, name) for name in node.input),
+        "adds-to-convolution": adds_to_convolution(scope, node),
         **norm_traits(scope, node),
         "adds-as-many": adds_as_many(scope, node),
         "adds-to-column": adds_to_column(scope, node),
@@ -245,6 +247,7 @@ def _joining(scope: Scope, node: NodeProto) -> Traits:
         "inputs": min(len(node.input), COUNT[-1]),
         "broadcasts": any_of(spread),
         "adds-as-many": many,
+        "adds-to-convolution": node.op_type == "Sum" and adds_to_convolution(scope, node),
         "fewer-axes-first": ranks[0] is not None and ranks[0] < max(told),
     }
 

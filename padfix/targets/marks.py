@@ -192,6 +192,7 @@ MARKS = (
     "axes-out-of-order",
     # Of Add, and of operators that work element by element on several inputs, Concat among them.
     "adds-to-volume",
+    "adds-to-convolution",  # Of Add and Sum: whether to what a convolution gives, in another shape.
     "adds-wide-constant",
     "adds-more-axes",  # Of Add: whether to a product with a constant matrix, and several of more axes.
     "behind-groups",  # Of BatchNormalization: whether a transposed convolution of groups gives its data.
@@ -242,7 +243,7 @@ MARKS = (
     "few-rows",
     "of-untold-volume",
     "by-data",
-    "before-cast",  # Of Gather: whether a Cast alone reads what it picks.
+    "before-cast",  # Of Gather: whether a Cast alone reads what it picks; of Mul: whether one reads the product.
     "by-number-of-images",  # Of If, Slice and arithmetic: whether how many images there are is computed with.
     # Of what picks single elements, which has axis-from-end as well; and of what reads constants of booleans.
     "of-fewer-rows",
@@ -388,8 +389,7 @@ MARKS = (
     "by-positions",  # Of RotaryEmbedding: whether it is told which angle each place turns by.
     "number-as-attribute",  # Of TopK: whether an attribute says how many are wanted, as before opset 10.
     "storage-order-written",  # Of MaxPool: whether its places are to be counted column by column, given or not.
-    # Of LpPool: whether its power is above 2.
-    "high-power",
+    "high-power",  # Of LpPool: whether its power is above 2.
     # Of comparisons: whether there is an infinity among their constants. Of IsInf: whether it means but one, or none.
     "meets-infinity",
     "beyond-half",  # Of comparisons: whether a constant has a number that is larger than half precision has them.

@@ -314,6 +314,55 @@ def test_indices_before_a_cast_are_initializers(nodes: str, *, is_found: bool, t
     assert all(each.input[1] not in given for each in alone)
 
 
+EIGHT = "i = Constant <value = float {8}> () "
+
+
+@pytest.mark.parametrize(
+    ("nodes", "is_found"),
+    [
+        (f"{EIGHT}p = Mul (X, i) o = Cast <to = 7> (p) Y = Cast <to = 1> (o)", True),
+        (f"{EIGHT}p = Mul (i, X) o = Cast <to = 7> (p) m = Add (o, o) l = Cast <to = 1> (m) Y = Sub (l, p)", True),
+        (f"{EIGHT}j = Identity (i) p = Mul (X, j) o = Cast <to = 7> (p) Y = Cast <to = 1> (o)", False),
+        (f"{EIGHT}p = Div (X, i) o = Cast <to = 7> (p) Y = Cast <to = 1> (o)", False),
+        (f"{EIGHT}p = Mul (X, i) f = Floor (p) o = Cast <to = 7> (f) Y = Cast <to = 1> (o)", False),
+    ],
+)
+def test_factors_before_a_cast_are_initializers(nodes: str, *, is_found: bool, tmp_path: Path) -> None:
+    rules, source = findings(nodes, "float[4,3,5] X", "opencv@5.0.0.93", tmp_path)
+    assert ("PF306" in rules) == is_found
+    padfix.convert(source, tmp_path / "result.onnx", target="opencv@5.0.0.93")
+    graph = onnx.load(tmp_path / "result.onnx").graph
+    given = {name for node in graph.node if node.op_type == "Constant" for name in node.output}
+    casts = {node.input[0] for node in graph.node if node.op_type == "Cast"}
+    assert not any(node.op_type == "Mul" and casts & {*node.output} and given & {*node.input} for node in graph.node)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "is_found"),
+    [
+        ("c = Conv (X, w) p = GlobalAveragePool (c) q = Relu (p) d = Conv (c, u) Y = Add (d, q)", True),
+        ("c = Conv (X, w) p = GlobalAveragePool (X) q = Conv (p, w) r = Relu (q) d = Conv (c, u) Y = Sum (r, d)", True),
+        ("c = Conv (X, w) p = Conv <strides = [8, 8]> (X, w) Y = Add (p, c)", True),
+        ("c = Conv (X, w) p = Conv (X, w) Y = Add (p, c)", False),
+        ("c = Conv (X, w) p = GlobalAveragePool (X) q = Conv (p, w) Y = Mul (c, q)", False),
+        ("c = Conv (X, w) p = GlobalAveragePool (c) Y = Add (c, p)", False),
+        ("z = ReduceMean <axes = [1]> (X) d = Conv (X, w) Y = Add (d, z)", True),
+    ],
+)
+def test_a_sum_is_apart_from_a_convolution_of_another_shape(nodes: str, *, is_found: bool, tmp_path: Path) -> None:
+    """OpenCV 5 makes a sum part of the convolution before it, as in a network that adds a context to its images."""
+    weights = "<float[2,2,1,1] w = {1, 2, 3, -4}, float[2,2,1,1] u = {2, 0, -1, 1}>"
+    body = (
+        f'<ir_version: 8, opset_import: ["" : 17]> g (float[N,2,8,8] X) => (float[N,2,8,8] Y) {weights} {{ {nodes} }}'
+    )
+    onnx.save(onnx.parser.parse_model(body), tmp_path / "model.onnx")
+    rules = [each.rule for each in padfix.check(tmp_path / "model.onnx", target="opencv@5.0.0.93").findings]
+    assert ("PF306" in rules) == is_found
+    padfix.convert(tmp_path / "model.onnx", tmp_path / "result.onnx", target="opencv@5.0.0.93")
+    found = [node.op_type for node in onnx.load(tmp_path / "result.onnx").graph.node]
+    assert found.count("Identity") == 2 * is_found
+
+
 def _readers(graph: onnx.GraphProto, name: str) -> list[str]:
     found = [each.op_type for each in graph.node if name in each.input]
     return found if len(found) == 1 else []

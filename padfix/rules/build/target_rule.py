@@ -13,6 +13,7 @@ from padfix.operators.steps_of_bytes import is_of_quantizer
 from padfix.operators.traits import traits_of
 from padfix.results import Finding, Severity
 from padfix.rules.base import Rewrite, Rule, Site
+from padfix.rules.build.apart_from_layers import apart_from_convolution
 from padfix.rules.build.as_floats import MOVING, as_floats, between_steps, in_single_precision
 from padfix.rules.build.axis_forms import as_images, beside_an_axis, joined_reshapes
 from padfix.rules.build.broadcast_forms import on_rows
@@ -82,6 +83,7 @@ _OF_ORDER = frozenset(("channels-last", "orders-differ", "put-back"))
 
 
 _BY_MARK: Mapping[str, Callable[[Site], Iterable[Form]]] = {
+    "adds-to-convolution": lambda site: [apart_from_convolution(site)],
     "ends-unnamed": lambda site: [without_unnamed_ends(site)],
     "joins-a-copy": lambda site: [uncopied_form(site)],
     "squares-far": of_smaller_squares,
