@@ -43,6 +43,13 @@ def training_batch_normalization(
     )
 
 
+def batch_statistics(X: Array, *, epsilon: float = 1e-5) -> tuple[Array, Array]:
+    """Return the mean of each channel, and the inverse of its deviation, as ONNX Runtime saves them."""
+    axes, wide = (0, *range(2, X.ndim)), X.astype(np.float64)
+    inverse = 1 / np.sqrt(wide.var(axis=axes) + epsilon)
+    return wide.mean(axis=axes).astype(X.dtype), inverse.astype(X.dtype)
+
+
 def local_response_normalization(
     X: Array, *, size: int, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0
 ) -> Array:

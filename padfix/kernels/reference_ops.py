@@ -20,6 +20,7 @@ from padfix.kernels.early_ops import OneHot, early_form
 from padfix.kernels.loop import Loop
 from padfix.kernels.normalization import (
     batch_normalization,
+    batch_statistics,
     flatten_from,
     hardmax,
     local_response_normalization,
@@ -117,7 +118,10 @@ class Pad(OpRun):
 
 
 class BatchNormalization(OpRun):
-    """BatchNormalization from version 7: inference, and training mode of version 14 and later."""
+    """BatchNormalization from version 7: inference, and training mode, in which it lists more outputs than one.
+
+    Before version 14 these are also the mean of the batch, and by what it divides.
+    """
 
     op_domain = ""
 
@@ -126,6 +130,10 @@ class BatchNormalization(OpRun):
         outputs = [name for name in self.onnx_node.output if name]
         if version >= 14 and attributes.get("training_mode"):
             return training_batch_normalization(*inputs, **chosen(attributes, "epsilon", "momentum"))[: len(outputs)]
+        if version in range(7, 14) and len(outputs) > 1 and attributes.get("spatial", 1):
+            told = chosen(attributes, "epsilon", "momentum")
+            trained = training_batch_normalization(*inputs, **told)
+            return (*trained, *batch_statistics(inputs[0], **chosen(attributes, "epsilon")))[: len(outputs)]
         if len(outputs) > 1 or (version < 7 and not attributes.get("is_test")):
             raise NotImplementedError(f"BatchNormalization-{version} in training mode has no reference implementation.")
         return (batch_normalization(*inputs, **chosen(attributes, "epsilon")),)

@@ -39,11 +39,10 @@ from padfix.operators.taken_axes import LEAST_RANK
 from padfix.operators.told_lengths import measures_images
 from padfix.targets.traits import Trait, Traits
 
+_TOLD_TO_TRAIN_SINCE = 14
+"""The first opset whose BatchNormalization has an attribute that tells it to train."""
+
 DFT_AXIS_AS_INPUT_SINCE = 20
-
-_TRAINING_BY_MODE_SINCE = 14
-"""The opset from which on an attribute says that a BatchNormalization trains: before, that it gives statistics."""
-
 
 # fmt: off
 PLAIN = (
@@ -138,17 +137,18 @@ def _stft(scope: Scope, node: NodeProto) -> Traits:
     }
 
 
-def trains_by_results(scope: Scope, node: NodeProto) -> bool:
-    """Whether a BatchNormalization trains since it gives statistics, as it says before an attribute does."""
-    is_norm = node.op_type == "BatchNormalization" and scope.opset < _TRAINING_BY_MODE_SINCE
-    return is_norm and sum(map(bool, node.output)) > 1
+def is_training(scope: Scope, node: NodeProto) -> bool:
+    """Whether a BatchNormalization trains, as before opset 14 each does that has more outputs than one."""
+    if scope.opset < _TOLD_TO_TRAIN_SINCE:
+        return any(node.output[1:])
+    return attributes.integer(node, "training_mode", 0) != 0
 
 
 def _batch_norm(scope: Scope, node: NodeProto) -> Traits:
     """Return of a BatchNormalization what it is read for a part of: a product, or an activated convolution."""
     known = scope.type_of(node.input[0])
     return {
-        "trains": attributes.integer(node, "training_mode", 0) != 0 or trains_by_results(scope, node),
+        "trains": is_training(scope, node),
         "rank": None if known is None else known.rank,
         "about-a-product": is_product(scope, node.input[0]),
         "numbers-computed": not all(is_weight(scope, name) for name in node.input[1:5]),

@@ -150,6 +150,17 @@ def test_batch_normalization_in_training():
     np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("opset", [8, 9, 13])
+def test_batch_normalization_that_lists_more_outputs_trains_before_opset_14(opset):
+    X = values(4, 3, 5)
+    tensors = [values(3, seed=seed) for seed in (1, 2, 3)] + [np.abs(values(3, seed=4)) + 0.5]
+    model = one_node("BatchNormalization", opset, X.shape, tensors, momentum=0.3, outputs=("Y", "rm", "rv", "sm", "sv"))
+    for each in model.graph.output:
+        each.type.tensor_type.elem_type = TensorProto.FLOAT
+    for got, expected in zip(SpecEvaluator(model).run(None, {"X": X}), in_onnx_runtime(model, X), strict=True):
+        np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize("size", [3, 5])
 def test_local_response_normalization(size):
     """onnx.reference 1.23.2 walks the batch where it should walk the channels."""

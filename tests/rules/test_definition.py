@@ -143,6 +143,18 @@ def test_a_norm_that_trains_is_that_of_its_batch(tmp_path: Path) -> None:
     assert found["ReduceMean"] == 2
 
 
+@pytest.mark.parametrize("target", ["opencv@4.14", "opencv@5.0.0.93", "mnn", "tvm"])
+@pytest.mark.parametrize("opset", [9, 13])
+def test_a_norm_that_lists_more_outputs_trains_before_opset_14(opset: int, target: str, tmp_path: Path) -> None:
+    """As PyTorch exports a norm of a convolution's weights; nothing reads the other outputs."""
+    text = """(float[2,3,4] X, float[3] s, float[3] b, float[3] m, float[3] v) => (float[2,3,4] Y) {
+      Y, rm, rv, sm, sv = BatchNormalization <momentum = 1.0> (X, s, b, m, v)
+    }"""
+    found = converted(text, target, tmp_path, opset)
+    assert found["BatchNormalization"] == 0
+    assert found["ReduceMean"] == 2
+
+
 def test_the_mean_of_a_layer_is_read(tmp_path: Path) -> None:
     text = """(float[2,3,4] X, float[4] s) => (float[2,3,4] Y) {
       norm, mean = LayerNormalization (X, s)

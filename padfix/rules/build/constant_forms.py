@@ -19,7 +19,6 @@ from padfix.operators.constant_chains import (
 from padfix.operators.evaluation import LARGEST
 from padfix.operators.lists import lists_for_numbers
 from padfix.operators.passing import passed_on
-from padfix.operators.plain_traits import trains_by_results
 from padfix.operators.refusal import Refusal
 from padfix.operators.shared_constants import TOLD
 from padfix.operators.traits import traits_of
@@ -42,11 +41,8 @@ def constant_form(site: Site) -> Form:
     known = site.scope.type_of(site.node.output[0])
     lengths = None if known is None else known.lengths
     why_not = None
-    chain = chain_of(site.scope, site.node)
-    if chain is None:
+    if chain_of(site.scope, site.node) is None:
         why_not = Refusal("it depends on a length that is left open (--shape)")
-    elif any(trains_by_results(site.scope, each) for each in chain):
-        why_not = Refusal("the specification works out no BatchNormalization that trains before opset 14")
     elif lengths is not None and math.prod(lengths) > LARGEST:
         why_not = Refusal("it is very large")
     is_result = site.scope.parent is None and any(site.scope.is_output(name) for name in site.node.output)

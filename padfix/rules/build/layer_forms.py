@@ -36,6 +36,9 @@ _LINES = 3
 _MOMENTUM = 0.9
 """How much of the numbers before BatchNormalization keeps where it trains and does not say."""
 
+_RUNNING = 2
+"""Which output of a BatchNormalization is the running variance, the last one since opset 14."""
+
 _BIAS = 2
 """Which input is added, of a Gemm and of a LayerNormalization."""
 
@@ -395,7 +398,7 @@ def _trained(site: Site) -> Form:
         builder.output(site.node.output[0], builder.op("Add", [product, bias]))
         shares = [builder.constant(np.array(each, dtype), "share") for each in (kept, 1 - kept)]
         for place, (now, before) in enumerate(zip((mean, variance), rest[2:], strict=True), 1):
-            if site.scope.is_used(site.node.output[place]):
+            if place < len(site.node.output) and site.scope.is_used(site.node.output[place]):
                 terms = (
                     builder.op("Mul", list(each))
                     for each in zip((before, builder.reshaped(now, [-1])), shares, strict=True)
@@ -412,6 +415,8 @@ def _trained(site: Site) -> Form:
         ("Reshape", {"rank": rank}),
     )
     why_not = None if rank > 1 else Refusal("how many axes it has is not known")
+    if any(site.scope.is_used(name) for name in site.node.output[_RUNNING + 1 :] if name):
+        why_not = Refusal("the mean of the batch itself is read")
     return Form("the norm of its batch", operators, write, why_not)
 
 
