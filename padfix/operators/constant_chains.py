@@ -274,6 +274,12 @@ def is_worked_out(scope: Scope, node: NodeProto) -> bool:
     return not is_result and node.op_type not in _MEASURING and chain_of(scope, node, open_lengths=True) is not None
 
 
+def is_of_constants(scope: Scope, name: str) -> bool:
+    """Whether a value is a constant, or computed from constants and known lengths alone."""
+    node = scope.own_producer(name)
+    return is_constant(scope, name) or (node is not None and chain_of(scope, node) is not None)
+
+
 def worked_out(scope: Scope, name: str, type_of: TypeOf | None = None) -> np.ndarray | None:
     """Return the value of a constant, or of what is computed from constants and lengths alone; None of all else.
 

@@ -17,6 +17,7 @@ from padfix.operators.constant_chains import (
     is_constant,
     is_constant_boolean,
     is_given_by_node,
+    is_of_constants,
     is_steered_by_data,
     is_steered_by_results,
     reads_constant_bytes,
@@ -32,7 +33,6 @@ from padfix.operators.held_lengths import is_told_late, makes_lengths_late, read
 from padfix.operators.lists import (
     ON_ONE,
     SOFTENING,
-    depends_on_data,
     is_of_made_line,
     is_of_made_number,
     lists_for_numbers,
@@ -49,7 +49,7 @@ from padfix.operators.numbers import (
 from padfix.operators.other_traits import OTHERS
 from padfix.operators.padded_lines import keeps_line_of_eights
 from padfix.operators.passing import same_traits
-from padfix.operators.picking_traits import computed_weights
+from padfix.operators.picking_traits import computed_weights, is_weight
 from padfix.operators.plain_traits import CLASSICAL, CLASSICAL_DOMAIN, classical_traits
 from padfix.operators.quantizers import QUANTIZERS, traits_of_bytes
 from padfix.operators.reading import read
@@ -142,7 +142,7 @@ def _own_traits(scope: Scope, node: NodeProto) -> Traits | None:
             own = {
                 **traits_of_bytes(scope, node, window.operator),
                 "behind-pad": pad_before(scope, node),
-                "of-weights": not depends_on_data(scope, node.input[0]),
+                "of-weights": is_weight(scope, node.input[0]) or is_of_constants(scope, node.input[0]),
                 "high-power": (attributes.integer(node, "p", 2) or 2) > 2,
                 "squares-far": squares_large(scope, node),
                 **(computed_weights(scope, node) if node.op_type == "Conv" else {}),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import onnx
@@ -361,6 +362,19 @@ def test_a_sum_is_apart_from_a_convolution_of_another_shape(nodes: str, *, is_fo
     padfix.convert(tmp_path / "model.onnx", tmp_path / "result.onnx", target="opencv@5.0.0.93")
     found = [node.op_type for node in onnx.load(tmp_path / "result.onnx").graph.node]
     assert found.count("Identity") == 2 * is_found
+
+
+@pytest.mark.parametrize("layer", ["Conv (p, w)", "MaxPool <kernel_shape = [1, 1]> (p)"])
+def test_what_many_nodes_compute_of_constants_is_a_constant_for_a_layer(layer: str, tmp_path: Path) -> None:
+    """As positions are that a convolution projects; OpenCV 5 takes no constant for its data, however it is computed."""
+    nodes = " ".join(f"{name} = Sin ({before})" for before, name in itertools.pairwise("cdefghijklmnop"))
+    body = f"""<ir_version: 8, opset_import: ["" : 17]> g (float[1,2,2,2] X) => (float[1,2,2,2] Y)
+      <float[2,2,1,1] w = {{1, 2, 3, -4}}, float[1,2,2,2] c = {{1, 2, 3, 4, 5, 6, 7, 8}}>
+      {{ {nodes} z = {layer} Y = Add (X, z) }}"""
+    onnx.save(onnx.parser.parse_model(body), tmp_path / "model.onnx")
+    padfix.convert(tmp_path / "model.onnx", tmp_path / "result.onnx", target="opencv@5.0.0.93")
+    found = [node.op_type for node in onnx.load(tmp_path / "result.onnx").graph.node]
+    assert [each for each in found if each != "Constant"] == ["Add"]
 
 
 def _readers(graph: onnx.GraphProto, name: str) -> list[str]:
