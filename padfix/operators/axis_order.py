@@ -149,7 +149,11 @@ def _most_alike(shapes: Sequence[Sequence[Dimension]]) -> frozenset[str]:
 
 
 def _most(*found: frozenset[str]) -> frozenset[str]:
-    return frozenset(max(each, key=RANKS.index) for each in product({NONE}, *found))
+    """Return what the most of one of each may be, one after the other: a Concat may have many."""
+    most = {NONE}
+    for each in found:
+        most = {max(pair, key=RANKS.index) for pair in product(most, each)}
+    return frozenset(most)
 
 
 def _one_of(values: AbstractSet[_Trait]) -> _Trait | frozenset[_Trait]:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from onnx import NodeProto
 
-from padfix.graph.scopes import Scope
+from padfix.graph.scopes import Scope, normal_domain
+from padfix.operators.constant_chains import chain_of
 from padfix.operators.fused_layers import given_by
 from padfix.operators.held_lengths import reads_list_of_lengths
 from padfix.operators.numbers import bytes_of, elements_of
 from padfix.operators.positive import is_positive_for_certain
 from padfix.targets.traits import Traits
+
+_MOST_READERS = 64
+"""What is computed of a constant that is looked at."""
 
 
 def computed_traits(scope: Scope, node: NodeProto) -> Traits:
@@ -17,6 +21,7 @@ def computed_traits(scope: Scope, node: NodeProto) -> Traits:
     known = scope.type_of(node.output[0])
     return {
         "of-constants": True,
+        "before-einsum": _is_before_einsum(scope, node),
         "lengths-chosen": node.op_type == "Expand" and given_by(scope, node.input[1], "Where") is not None,
         "of-positive": all(is_positive_for_certain(scope, name, or_zero=True) for name in node.input),
         "reads-list-of-lengths": reads_list_of_lengths(scope, node),
@@ -24,3 +29,19 @@ def computed_traits(scope: Scope, node: NodeProto) -> Traits:
         "elements": elements_of(None if known is None else known.elem_type),
         "bytes": bytes_of(scope, node.input[0] if node.input else ""),
     }
+
+
+def _is_before_einsum(scope: Scope, node: NodeProto) -> bool:
+    """Whether an Einsum of data reads what a node gives, or what is computed of that and other constants."""
+    seen, waiting = set[str](), list(node.output)
+    while waiting and len(seen) < _MOST_READERS:
+        name = waiting.pop()
+        if not name or name in seen:
+            continue
+        seen.add(name)
+        for reader in scope.consumers(name):
+            is_constant = chain_of(scope, reader, open_lengths=True) is not None
+            if reader.op_type == "Einsum" and not is_constant and not normal_domain(reader.domain):
+                return True
+            waiting += reader.output if is_constant else ()
+    return False

@@ -295,6 +295,7 @@ MARKS = (
     "one-bound-inside",  # Whether it has one bound alone, in a branch or a body.
     "bounds-none",
     "bounds-exchanged",
+    "before-einsum",  # Of a constant that is computed: whether it comes to an Einsum of data.
     "lengths-chosen",  # Of an Expand of constants: whether a Where gives the lengths.
     "of-constants",  # Of a constant that other operators compute, which has elements as well.
     # Of what picks elements: whether what is below 0 may be among indices that are computed, and whether constant

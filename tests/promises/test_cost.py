@@ -39,6 +39,16 @@ def test_a_chain_that_forks_at_every_step_is_looked_through_once(step: str, tmp_
     assert not report.findings
 
 
+def test_many_pieces_of_open_lengths_are_compared_one_after_the_other(tmp_path: Path) -> None:
+    pieces = [f"x{place}" for place in range(60)]
+    nodes = [f"{each} = Sin (X)" for each in pieces]
+    joined = f"Y = Concat <axis = 0> ({', '.join(pieces)})"
+    text = f"g (float[A,B,C] X) => (float[D,B,C] Y) {{ {' '.join(nodes)} {joined} }}"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> {text}'), tmp_path / "many.onnx")
+    report = padfix.check(tmp_path / "many.onnx", target="onnx2tf")
+    assert {each.op_type for each in report.findings} <= {"Concat", "Sin"}
+
+
 @pytest.mark.slow
 def test_a_million_nodes(tmp_path: Path) -> None:
     found = []

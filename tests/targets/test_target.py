@@ -128,6 +128,7 @@ def test_every_fact_is_about_operators_and_traits_that_there_are(name: str) -> N
                 assert set(fact.where) <= {
                     "of-constants",
                     "of-positive",
+                    "before-einsum",
                     "lengths-chosen",
                     "reads-list-of-lengths",
                     "rank",
