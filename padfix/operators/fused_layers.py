@@ -372,13 +372,13 @@ def adds_to_convolution(scope: Scope, node: NodeProto) -> bool:
     """
     computed = [name for name in node.input if scope.producer(name) is not None and scope.constant(name) is None]
     is_unlike = any(is_spread(scope, node, place) for place in range(len(node.input)))
-    return is_unlike and len(computed) > 1 and any(_is_of_convolution(scope, name) for name in computed)
+    return is_unlike and len(computed) > 1 and any(is_of_convolution(scope, name) for name in computed)
 
 
-def _is_of_convolution(scope: Scope, name: str) -> bool:
+def is_of_convolution(scope: Scope, name: str) -> bool:
     """Whether a convolution gives this, or a norm of one, and a single node reads it."""
     before = None if scope.is_output(name) or len(scope.consumers(name)) > 1 else scope.own_producer(name)
     if before is None or normal_domain(before.domain):
         return False
     is_norm = before.op_type == "BatchNormalization"
-    return before.op_type == "Conv" or (is_norm and _is_of_convolution(scope, before.input[0]))
+    return before.op_type == "Conv" or (is_norm and is_of_convolution(scope, before.input[0]))

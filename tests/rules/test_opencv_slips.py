@@ -361,7 +361,7 @@ def test_a_sum_is_apart_from_a_convolution_of_another_shape(nodes: str, *, is_fo
     assert ("PF306" in rules) == is_found
     padfix.convert(tmp_path / "model.onnx", tmp_path / "result.onnx", target="opencv@5.0.0.93")
     found = [node.op_type for node in onnx.load(tmp_path / "result.onnx").graph.node]
-    assert found.count("Identity") == 2 * is_found
+    assert ("Identity" in found) == is_found
 
 
 @pytest.mark.parametrize("layer", ["Conv (p, w)", "MaxPool <kernel_shape = [1, 1]> (p)"])

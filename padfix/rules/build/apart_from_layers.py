@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from padfix.operators.fused_layers import is_of_convolution, narrowest
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Site
 from padfix.rules.build.explicit_pads import copied
@@ -15,14 +16,19 @@ if TYPE_CHECKING:
 
 
 def apart_from_convolution(site: Site) -> Form:
-    """Return a sum with an Identity before each of its terms, one of which a convolution gives."""
+    """Return a sum with an Identity before each term that a convolution gives, and before that of one channel."""
+    own = traits_of(site.scope, site.node) or {}
+    places = {place for place, name in enumerate(site.node.input) if is_of_convolution(site.scope, name)}
+    if own.get("spreads-channels") is not False:
+        narrow = narrowest(site.scope, site.node)
+        places |= set(range(len(site.node.input))) if narrow is None else {narrow}
 
     def write(builder: FragmentBuilder, *values: Any) -> Any:
-        return builder.original(copied(site.node), [builder.op("Identity", [each]) for each in values])
+        terms = [builder.op("Identity", [each]) if place in places else each for place, each in enumerate(values)]
+        return builder.original(copied(site.node), terms)
 
-    own = {**(traits_of(site.scope, site.node) or {}), "adds-to-convolution": False, "spreads-channels": False}
     return Form(
-        "an Identity before each of its terms",
-        ((site.node.op_type, own),),
+        "an Identity behind the convolution",
+        ((site.node.op_type, {**own, "adds-to-convolution": False, "spreads-channels": False}),),
         lambda: of_inputs(site, write, exact=True),
     )
