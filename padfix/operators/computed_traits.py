@@ -5,14 +5,14 @@ from __future__ import annotations
 from onnx import NodeProto
 
 from padfix.graph.scopes import Scope, normal_domain
-from padfix.operators.constant_chains import chain_of
+from padfix.operators.constant_chains import is_of_data, readers_behind
 from padfix.operators.fused_layers import given_by
 from padfix.operators.held_lengths import reads_list_of_lengths
 from padfix.operators.numbers import bytes_of, elements_of
 from padfix.operators.positive import is_positive_for_certain
 from padfix.targets.traits import Traits
 
-_MOST_READERS = 64
+_MOST_READ = 64
 """What is computed of a constant that is looked at."""
 
 
@@ -33,15 +33,7 @@ def computed_traits(scope: Scope, node: NodeProto) -> Traits:
 
 def _is_before_einsum(scope: Scope, node: NodeProto) -> bool:
     """Whether an Einsum of data reads what a node gives, or what is computed of that and other constants."""
-    seen, waiting = set[str](), list(node.output)
-    while waiting and len(seen) < _MOST_READERS:
-        name = waiting.pop()
-        if not name or name in seen:
-            continue
-        seen.add(name)
-        for reader in scope.consumers(name):
-            is_constant = chain_of(scope, reader, open_lengths=True) is not None
-            if reader.op_type == "Einsum" and not is_constant and not normal_domain(reader.domain):
-                return True
-            waiting += reader.output if is_constant else ()
-    return False
+    return any(
+        reader.op_type == "Einsum" and not normal_domain(reader.domain) and is_of_data(scope, reader)
+        for reader, _ in readers_behind(scope, node, _MOST_READ)
+    )

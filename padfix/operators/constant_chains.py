@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 from onnx import NodeProto, TensorProto, helper, numpy_helper
@@ -185,7 +185,7 @@ def chain_of(
     None where it depends on data, on constants that stay in the file, or on an open length unless ``open_lengths``.
     ``type_of`` is as in :func:`lengths_given`.
     """
-    if _is_of_data(scope, node):
+    if is_of_data(scope, node):
         return None
     found: dict[int, NodeProto] = {}
     picked_from: dict[int, NodeProto] = {}
@@ -204,14 +204,14 @@ def chain_of(
             continue
         for name in filter(None, _values_read(each)):
             computer = _own_computer(scope, name)
-            if computer is not None and not _is_of_data(scope, computer):
+            if computer is not None and not is_of_data(scope, computer):
                 waiting.append(computer)
             elif computer is not None or scope.constant(name) is None:
                 return None
     return _in_order(scope, found | picked_from, node)
 
 
-def _is_of_data(scope: Scope, node: NodeProto) -> bool:
+def is_of_data(scope: Scope, node: NodeProto) -> bool:
     """Whether data decide what a node gives, whatever lengths are known.
 
     It is kept of every node on the way, so that asking it of all nodes looks at each once, and not at all before it.
@@ -394,6 +394,23 @@ def is_read_by_data(scope: Scope, node: NodeProto, *, open_lengths: bool = False
         or any(chain_of(scope, each, open_lengths=open_lengths) is None for each in scope.consumers(name))
         for name in filter(None, node.output)
     )
+
+
+def readers_behind(scope: Scope, node: NodeProto, most: int | None = None) -> Iterator[tuple[NodeProto, str]]:
+    """Yield what reads the results of a node, and of what is computed of these without data, and the name it reads.
+
+    No more than ``most`` names are looked at, where that is given.
+    """
+    seen, waiting = set[str](), list(node.output)
+    while waiting and (most is None or len(seen) < most):
+        name = waiting.pop()
+        if not name or name in seen:
+            continue
+        seen.add(name)
+        for reader in scope.consumers(name):
+            yield reader, name
+            if not is_of_data(scope, reader):
+                waiting += reader.output
 
 
 def leaves_of(scope: Scope, chain: list[NodeProto]) -> tuple[list[str], list[str]]:

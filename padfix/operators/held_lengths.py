@@ -12,7 +12,7 @@ from onnx import NodeProto, TensorProto
 
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope, normal_domain
-from padfix.operators.constant_chains import STEERED, chain_of, is_constant
+from padfix.operators.constant_chains import STEERED, is_constant, is_of_data, readers_behind
 from padfix.operators.elementwise import REDUCTIONS
 from padfix.operators.lists import depends_on_data
 from padfix.operators.reductions import reduced_axes
@@ -49,7 +49,7 @@ def makes_lengths_late(scope: Scope, node: NodeProto) -> bool:
     """
     if node.op_type != "Gather" and node.op_type not in _LATE:
         return False
-    if normal_domain(node.domain) or chain_of(scope, node, open_lengths=True) is None:
+    if normal_domain(node.domain) or is_of_data(scope, node):
         return False
     known: _Known = {}
     if node.op_type != "Gather":
@@ -65,7 +65,7 @@ def is_told_late(scope: Scope, node: NodeProto) -> bool:
     producers = {name: scope.own_producer(name) for name in names if name and not is_constant(scope, name)}
     known: _Known = {}
     return any(
-        each is None or chain_of(scope, each, open_lengths=True) is None or _kind(scope, name, known) is _Kind.LATE
+        each is None or is_of_data(scope, each) or _kind(scope, name, known) is _Kind.LATE
         for name, each in producers.items()
     )
 
@@ -83,7 +83,7 @@ def is_list_of_lengths(scope: Scope, name: str) -> bool:
     node = scope.own_producer(name)
     if node is None or normal_domain(node.domain) or node.op_type not in _LISTING or is_constant(scope, name):
         return False
-    is_told = node.op_type == "Shape" or chain_of(scope, node, open_lengths=True) is not None
+    is_told = node.op_type == "Shape" or not is_of_data(scope, node)
     return is_told and _kind(scope, name, {}) is _Kind.LIST
 
 
@@ -130,19 +130,13 @@ def _still_a_number(scope: Scope, reader: NodeProto, name: str, *, is_float: boo
 
 def _tells_lengths(scope: Scope, node: NodeProto) -> bool:
     """Whether what is made of a node's result and of other lengths tells something what it does."""
-    seen, waiting = set[str](), list(node.output)
-    while waiting:
-        name = waiting.pop()
-        if not name or name in seen:
-            continue
-        seen.add(name)
-        for each in scope.consumers(name):
-            places = () if normal_domain(each.domain) else STEERED.get(each.op_type, ())
-            if any(each.input[place] == name for place in places if place < len(each.input)):
-                return True
-            if chain_of(scope, each, open_lengths=True) is not None:
-                waiting += each.output
-    return False
+    return any(
+        reader.input[place] == name
+        for reader, name in readers_behind(scope, node)
+        if not normal_domain(reader.domain)
+        for place in STEERED.get(reader.op_type, ())
+        if place < len(reader.input)
+    )
 
 
 def _kind(scope: Scope, name: str, known: _Known) -> _Kind:
