@@ -30,13 +30,7 @@ from padfix.operators.elementwise import PLACES
 from padfix.operators.followed_batch import is_one_of_several, lie_within
 from padfix.operators.fused_layers import ends_model
 from padfix.operators.held_lengths import is_told_late, makes_lengths_late, reads_list_of_lengths
-from padfix.operators.lists import (
-    ON_ONE,
-    SOFTENING,
-    is_of_made_line,
-    is_of_made_number,
-    lists_for_numbers,
-)
+from padfix.operators.lists import ON_ONE, SOFTENING, is_of_made_line, is_of_made_number, lists_for_numbers
 from padfix.operators.mixed_images import mixes_images
 from padfix.operators.moved_results import activates_result, reads_moved_result
 from padfix.operators.numbers import (

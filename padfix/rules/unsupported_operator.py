@@ -33,10 +33,10 @@ from padfix.rules.build.activation_forms import (
     softplus_forms,
     tanh_forms,
 )
+from padfix.rules.build.apart_from_layers import apart_forms
 from padfix.rules.build.as_floats import as_floats, in_sixteen_bits
 from padfix.rules.build.axes_put_last import axes_put_last
 from padfix.rules.build.broadcast_forms import (
-    apart_forms,
     appended_forms,
     choice_forms,
     exchanged_forms,

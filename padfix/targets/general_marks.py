@@ -29,6 +29,7 @@ GENERAL_MARKS = (
     # Of all operators: whether a node gives one of their constants, where others are initializers.
     "constants-by-nodes",
     "constants-again",
+    "constants-turned",
     "number-again",  # Of all: whether they have a constant of one element for a weight that arithmetic has before.
     "reads-unsigned-bytes",  # Of all: whether it reads a constant of bytes without a sign.
     # Of all: whether it reads lengths as a Shape lists them, whether it alone leaves lengths to run time, or makes a

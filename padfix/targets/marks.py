@@ -230,7 +230,6 @@ MARKS = (
     # Of BatchNormalization, which has about-a-product as well.
     "behind-activation",
     "between-bytes",  # Of Softmax, Gemm and LeakyRelu.
-    "constants-turned",
     # Of the operators that reduce axes: whether the channels are among several.
     "reduces-channels",
     # Of Transpose and Squeeze, and of Gather: whether its indices have several axes.

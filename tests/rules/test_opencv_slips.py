@@ -292,6 +292,15 @@ def test_lengths_that_are_picked_beside_an_open_batch_are_written(target: str, t
     assert ("Shape" in [node.op_type for node in graph.node]) == (target == "opencv@5.0.0.93")
 
 
+def _with_constants(nodes: str, tmp_path: Path, *, is_found: bool) -> tuple[onnx.GraphProto, set[str]]:
+    """Return what is written for OpenCV 5, and what nodes give as constants in it; something is found in it, or not."""
+    rules, source = findings(nodes, "float[4,3,5] X", "opencv@5.0.0.93", tmp_path)
+    assert ("PF306" in rules) == is_found
+    padfix.convert(source, tmp_path / "result.onnx", target="opencv@5.0.0.93")
+    graph = onnx.load(tmp_path / "result.onnx").graph
+    return graph, {name for node in graph.node if node.op_type == "Constant" for name in node.output}
+
+
 INDEX = "i = Constant <value_ints = [2]> () "
 
 
@@ -306,11 +315,7 @@ INDEX = "i = Constant <value_ints = [2]> () "
     ],
 )
 def test_indices_before_a_cast_are_initializers(nodes: str, *, is_found: bool, tmp_path: Path) -> None:
-    rules, source = findings(nodes, "float[4,3,5] X", "opencv@5.0.0.93", tmp_path)
-    assert ("PF306" in rules) == is_found
-    padfix.convert(source, tmp_path / "result.onnx", target="opencv@5.0.0.93")
-    graph = onnx.load(tmp_path / "result.onnx").graph
-    given = {name for node in graph.node if node.op_type == "Constant" for name in node.output}
+    graph, given = _with_constants(nodes, tmp_path, is_found=is_found)
     alone = [each for each in graph.node if each.op_type == "Gather" and "Cast" in _readers(graph, each.output[0])]
     assert all(each.input[1] not in given for each in alone)
 
@@ -329,11 +334,7 @@ EIGHT = "i = Constant <value = float {8}> () "
     ],
 )
 def test_factors_before_a_cast_are_initializers(nodes: str, *, is_found: bool, tmp_path: Path) -> None:
-    rules, source = findings(nodes, "float[4,3,5] X", "opencv@5.0.0.93", tmp_path)
-    assert ("PF306" in rules) == is_found
-    padfix.convert(source, tmp_path / "result.onnx", target="opencv@5.0.0.93")
-    graph = onnx.load(tmp_path / "result.onnx").graph
-    given = {name for node in graph.node if node.op_type == "Constant" for name in node.output}
+    graph, given = _with_constants(nodes, tmp_path, is_found=is_found)
     casts = {node.input[0] for node in graph.node if node.op_type == "Cast"}
     assert not any(node.op_type == "Mul" and casts & {*node.output} and given & {*node.input} for node in graph.node)
 

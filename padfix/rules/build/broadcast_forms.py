@@ -13,7 +13,7 @@ from onnx import TensorProto, helper
 
 from padfix.graph.scopes import ValueType
 from padfix.operators.elementwise import PLACES
-from padfix.operators.fused_layers import adds_wide_constant, narrowest
+from padfix.operators.fused_layers import adds_wide_constant
 from padfix.operators.lists import SOFTENING, depends_on_data, is_computed_list, joins_a_list
 from padfix.operators.other_traits import OTHERS
 from padfix.operators.refusal import Refusal
@@ -40,29 +40,6 @@ _MOST_ELEMENTS = 1 << 20
 """Of a constant that is written as often as it is read."""
 
 _PAIRWISE = {"Sum": "Add", "Mean": "Add"}
-
-
-def apart_forms(site: Site) -> Iterator[Form]:
-    """Yield the node with an Identity before the input of one channel, or before all where that is not known.
-
-    And before the norm that a Div divides by.
-    """
-    own = traits_of(site.scope, site.node) or {}
-    is_by_norm = any(own.get(each) for each in BY_NORM)
-    place = 1 if is_by_norm else narrowest(site.scope, site.node)
-    traits = {**own, **dict.fromkeys(BY_NORM if is_by_norm else ("spreads-channels",), False)}
-
-    def write(builder: FragmentBuilder, *values: Any) -> Any:
-        apart = [
-            builder.op("Identity", [value]) if place in (None, number) else value for number, value in enumerate(values)
-        ]
-        return builder.original(copied(site.node), apart)
-
-    is_open = own.get("spreads-channels") is None
-    why_not = Refusal("no input has one channel alone") if place is None and not is_open else None
-    yield Form(
-        "an Identity before it", ((site.node.op_type, traits),), lambda: of_inputs(site, write, exact=True), why_not
-    )
 
 
 def exchanged_forms(site: Site) -> Iterator[Form]:

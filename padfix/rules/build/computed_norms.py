@@ -8,6 +8,7 @@ import numpy as np
 from onnx import helper
 
 from padfix.graph import attributes
+from padfix.operators.plain_traits import is_training
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site
@@ -39,8 +40,7 @@ def computed_batch_norm(site: Site) -> Form:
         return Rewrite(builder.build(), trials_of(site))
 
     operators: Operators = (*_APART, ("Sqrt", {}), ("Div", {"from-constant": False}), ("Sub", {}))
-    trains = len([name for name in site.node.output if name]) > 1
-    why_not = Refusal("it trains") if trains or attributes.integer(site.node, "training_mode", 0) else _why_not(site)
+    why_not = Refusal("it trains") if is_training(site.scope, site.node) else _why_not(site)
     return Form("a product and a sum of what is computed", operators, write, why_not)
 
 

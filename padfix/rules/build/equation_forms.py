@@ -5,7 +5,6 @@ from __future__ import annotations
 import string
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from padfix.graph import attributes
 from padfix.operators.equations import (
@@ -27,9 +26,6 @@ from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import trials_of
 from padfix.rules.build.objections import Operators
 from padfix.rules.build.space_forms import kept
-
-if TYPE_CHECKING:
-    pass
 
 _PAIR = 2
 

@@ -139,8 +139,7 @@ def _in_full(site: Site) -> Form:
         if reads_input and not turns:
             given[0] = builder.op("Identity", given[:1])
         if not names[_BIAS]:
-            dtype = helper.tensor_dtype_to_np_dtype(site.elem_type(0))
-            given[_BIAS] = builder.constant(np.zeros((lengths[0], 2 * lengths[1]), dtype), "zeros")
+            given[_BIAS] = _no_bias(site, builder, lengths)
         if turns:
             _turned_round(site, builder, node, given, on_three=True)
         else:
@@ -164,23 +163,28 @@ def _in_full(site: Site) -> Form:
     return Form("its bias and all that it gives written", ((site.node.op_type, traits),), write, why_not)
 
 
+def _no_bias(site: Site, builder: FragmentBuilder, weights: Sequence[int]) -> Any:
+    """Return the zeros that a layer without a bias has for one, of weights of these lengths."""
+    return builder.constant(np.zeros((weights[0], 2 * weights[1]), _dtype(site)), "zeros")
+
+
+def _dtype(site: Site) -> Any:
+    return helper.tensor_dtype_to_np_dtype(site.elem_type(0))
+
+
 def _beside_computed_bias(site: Site) -> Form:
     """Return the layer with a bias that is computed: nothing times the longest of its sequences is added to it."""
-    node, weights, dtype = site.node, site.input_type(_WEIGHTS), helper.tensor_dtype_to_np_dtype(site.elem_type(0))
+    node, weights = site.node, site.input_type(_WEIGHTS)
     shape = None if weights is None else weights.lengths
 
     def write() -> Rewrite:
         assert shape is not None
         builder = site.builder()
         given = [builder.input(name) for name in node.input]
-        bias = (
-            given[_BIAS]
-            if site.input_name(_BIAS)
-            else builder.constant(np.zeros((shape[0], 2 * shape[1]), dtype), "zeros")
-        )
+        bias = given[_BIAS] if site.input_name(_BIAS) else _no_bias(site, builder, shape)
         counts = builder.op("Cast", [given[_SEQUENCE_LENGTHS]], {"to": site.elem_type(0)})
         longest = builder.op("ReduceMax", [counts], {"keepdims": 0})
-        nothing = builder.op("Mul", [longest, builder.constant(np.zeros((), dtype), "nothing")])
+        nothing = builder.op("Mul", [longest, builder.constant(np.zeros((), _dtype(site)), "nothing")])
         given[_BIAS] = builder.op("Add", [bias, nothing])
         _bind(site, builder, builder.originals(copied(node), given))
         return Rewrite(builder.build(), trials_of(site))

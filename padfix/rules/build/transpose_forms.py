@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from padfix.graph import attributes
 from padfix.graph.scopes import Dimension
@@ -15,11 +16,15 @@ from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import SHAPE_AS_INPUT_SINCE, Form
 from padfix.rules.build.node_trials import trials_of
 from padfix.rules.build.objections import Operators
+from padfix.rules.build.one_volume import VOLUMES, as_one_volume
 from padfix.targets.traits import Traits
+
+if TYPE_CHECKING:
+    from padfix.graph.fragment_builder import FragmentBuilder
 
 _EXCHANGE = [0, 2, 1]
 
-_MATRIX, _VOLUME = 2, 5
+_MATRIX = 2
 
 _MOST_PIECES = 64
 """Rows or columns that are put elsewhere one by one."""
@@ -50,17 +55,12 @@ def exchange_forms(site: Site) -> Iterator[Form]:
 def _of_five_axes(site: Site, traits: Traits) -> Form:
     """Return the heads of an attention turned back with an axis of one element before the others."""
 
-    def write() -> Rewrite:
-        builder = site.builder()
-        volumes = builder.unsqueezed(builder.input(site.input_name(0)), 0)
-        turned = builder.op("Transpose", [volumes], {"perm": [0, *(axis + 1 for axis in _perm(site))]})
-        builder.output(site.node.output[0], builder.unsqueezed(turned, 0, back=True))
-        return Rewrite(builder.build(), trials_of(site), exact=True)
+    def write(builder: FragmentBuilder, volumes: Any) -> Any:
+        return builder.op("Transpose", [volumes], {"perm": [0, *(axis + 1 for axis in _perm(site))]})
 
     why_not = None if traits.get("turns-heads-back") else Refusal("it turns no heads of an attention")
-    own = {**traits, "turns-heads-back": False, "rank": _VOLUME, "axes": _VOLUME}
-    operators: Operators = (("Unsqueeze", {"rank": 4}), ("Transpose", own), ("Squeeze", {"rank": _VOLUME}))
-    return Form("a Transpose of five axes", operators, write, why_not)
+    own = {**traits, "turns-heads-back": False, "axes": VOLUMES}
+    return as_one_volume(site, site.node.input[:1], own, write, why_not)
 
 
 def _beside_open_length(site: Site) -> Form:
