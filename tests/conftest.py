@@ -31,6 +31,10 @@ settings.register_profile("ci", max_examples=50, derandomize=True, **_COMMON)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 
+_RULES, _MANY_CASES, _ONE_IN = "tests/rules/", 8, 3
+"""Where a test of so many cases or more is a sweep, and one in how many of them runs by default."""
+
+
 def pytest_configure() -> None:
     """Keep what is compiled for the processes that tests start, which would compile the whole package anew."""
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -46,22 +50,31 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Leave out what is not asked for, and let the longest begin.
 
     Skipped are slow tests, and most of long sweeps, without ``--slow``, and TensorFlow's tests where it is not
-    installed. No process is to be left with a long test when the others have nothing to do any more.
+    installed. A rule's test of many cases is a sweep, marked or not. No process is to be left with a long test when
+    the others have nothing to do any more.
     """
     skip_slow = pytest.mark.skip(reason="a full sweep; run it with --slow")
     skip_tensorflow = pytest.mark.skip(reason='needs TensorFlow: pip install "padfix[tf]"')
     there = importlib.util.find_spec("tensorflow") is not None
     places: collections.Counter[str] = collections.Counter()
+    cases = collections.Counter(_test_of(item) for item in items)
     for item in items:
         sweep = item.get_closest_marker("sweep")
-        name = item.nodeid.partition("[")[0]
-        left_out = sweep is not None and places[name] % sweep.args[0] != 0
+        name = _test_of(item)
+        is_of_many = name.startswith(_RULES) and cases[name] >= _MANY_CASES
+        every = sweep.args[0] if sweep is not None else _ONE_IN if is_of_many else 1
+        left_out = places[name] % every != 0
         places[name] += 1
         if (left_out or item.get_closest_marker("slow")) and not config.getoption("--slow"):
             item.add_marker(skip_slow)
         if item.get_closest_marker("tensorflow") and not there:
             item.add_marker(skip_tensorflow)
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
+def _test_of(item: pytest.Item) -> str:
+    """Return a test's name without its case's."""
+    return item.nodeid.partition("[")[0]
 
 
 @pytest.fixture(scope="session")

@@ -89,6 +89,7 @@ class Scope:
         ir_version: The model's; below 4 an initializer that is also an input is a constant.
         readings: What readers of nodes have found, by the node's identity; theirs to fill, forgotten after edits.
         of_data: Of names that nodes give, whether data decide them, as far as somebody asked; kept as ``readings`` are.
+        chained: Of such names, whether constants and lengths alone decide them, the open lengths counted in or not.
         bodies: The scopes of the bodies that its nodes hold, in their order.
         model: The model, of which only the main graph's scope knows.
         view: Gives the elements of a tensor that stay in a file; None where they can't be had.
@@ -104,6 +105,7 @@ class Scope:
     types: dict[str, ValueType] = field(default_factory=dict)
     readings: dict[int, object] = field(default_factory=dict)
     of_data: dict[str, bool] = field(default_factory=dict)
+    chained: dict[tuple[str, bool], bool] = field(default_factory=dict)
     edits: dict[int, list[NodeProto]] = field(default_factory=dict)
     bodies: list[Scope] = field(default_factory=list)
     model: ModelProto | None = None
@@ -167,6 +169,7 @@ class Scope:
             self.__dict__.pop(name, None)
         self.readings.clear()
         self.of_data.clear()
+        self.chained.clear()
 
     def exchange(self, node: NodeProto, nodes: Iterable[NodeProto], tensors: Iterable[TensorProto]) -> None:
         """Answer from now on as if ``nodes`` stood in the place of ``node`` and ``tensors`` were initializers.
@@ -177,6 +180,8 @@ class Scope:
         self._initializers.update((tensor.name, tensor) for tensor in tensors)
         for name in node.output:
             self.of_data.pop(name, None)
+            for is_open in (False, True):
+                self.chained.pop((name, is_open), None)
             if producers.get(name) is node:
                 del producers[name]
         for name in {*node.input, *outer_names_of(node)}:

@@ -118,6 +118,7 @@ class _Inference:
                 known = value_type(proto)
                 if known is not None:
                     scope.types[name] = known
+            scope.chained.clear()  # what went by lengths that were not known yet
 
     def record_functions(self) -> None:
         """Write into each function's scopes what all of its calls agree on."""

@@ -8,7 +8,7 @@ from onnx import FunctionProto, NodeProto
 
 from padfix.graph.scopes import Scope, bodies_of, normal_domain
 from padfix.operators.branches import branch_traits
-from padfix.operators.constant_chains import STEERED, chain_of, is_constant
+from padfix.operators.constant_chains import STEERED, has_chain, is_constant
 from padfix.operators.decided_bodies import MOST_NODES
 from padfix.operators.numbers import numbers_of
 from padfix.operators.written import wrong_arity
@@ -76,4 +76,4 @@ def _always_runs(scope: Scope, node: NodeProto) -> bool:
 def _is_told(scope: Scope, name: str) -> bool:
     """Whether no data go into a value."""
     producer = scope.producer(name)
-    return is_constant(scope, name) or (producer is not None and chain_of(scope, producer) is not None)
+    return is_constant(scope, name) or (producer is not None and has_chain(scope, producer))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from onnx import NodeProto
 
 from padfix.graph.scopes import Scope, ValueType, bodies_of, outer_names_of
-from padfix.operators.constant_chains import chain_of
+from padfix.operators.constant_chains import has_chain
 from padfix.operators.counted_images import computes_with_count
 from padfix.targets.traits import Trait, Traits
 
@@ -46,9 +46,9 @@ def _what_decides(scope: Scope, name: str) -> Trait:
     producer = scope.own_producer(name)
     if producer is None:
         return "data"
-    if chain_of(scope, producer) is not None:
+    if has_chain(scope, producer):
         return "constants"
-    return "data" if chain_of(scope, producer, open_lengths=True) is None else "lengths"
+    return "lengths" if has_chain(scope, producer, open_lengths=True) else "data"
 
 
 def _difference(scope: Scope, node: NodeProto) -> Trait | None:

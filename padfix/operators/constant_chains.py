@@ -111,7 +111,7 @@ def is_steered_by_data(scope: Scope, node: NodeProto) -> bool:
         return False
     names = [node.input[place] for place in _TOLD.get(node.op_type, ()) if place < len(node.input)]
     producers = [scope.producer(name) for name in names if name and not is_constant(scope, name)]
-    return any(each is None or chain_of(scope, each, open_lengths=True) is None for each in producers)
+    return any(each is None or not has_chain(scope, each, open_lengths=True) for each in producers)
 
 
 def lengths_given(scope: Scope, node: NodeProto, type_of: TypeOf | None = None) -> np.ndarray | None:
@@ -185,6 +185,23 @@ def chain_of(
     None where it depends on data, on constants that stay in the file, or on an open length unless ``open_lengths``.
     ``type_of`` is as in :func:`lengths_given`.
     """
+    found = _computing(scope, node, open_lengths, type_of)
+    return None if found is None else _in_order(scope, found, node)
+
+
+def has_chain(scope: Scope, node: NodeProto, *, open_lengths: bool = False) -> bool:
+    """Whether there is a :func:`chain_of` a node; kept, so that many may ask."""
+    for name in filter(None, node.output):
+        if (name, open_lengths) not in scope.chained:
+            scope.chained[name, open_lengths] = _computing(scope, node, open_lengths, None) is not None
+        return scope.chained[name, open_lengths]
+    return False  # nobody could read it
+
+
+def _computing(
+    scope: Scope, node: NodeProto, open_lengths: bool, type_of: TypeOf | None
+) -> dict[int, NodeProto] | None:
+    """Return the nodes of a :func:`chain_of` by their identity, in any order."""
     if is_of_data(scope, node):
         return None
     found: dict[int, NodeProto] = {}
@@ -197,18 +214,19 @@ def chain_of(
         if len(found) == LONGEST_CHAIN:
             return None
         found[id(each)] = each
-        if lengths_given(scope, each, type_of) is not None or (open_lengths and each.op_type in _MEASURING):
+        is_measuring = each.op_type in _MEASURING
+        if is_measuring and (open_lengths or lengths_given(scope, each, type_of) is not None):
             continue
         if _picked_lengths(scope, each, type_of) is not None:
             picked_from |= {id(one): one for one in _measured_before(scope, each)}
             continue
         for name in filter(None, _values_read(each)):
             computer = _own_computer(scope, name)
-            if computer is not None and not is_of_data(scope, computer):
+            if computer is not None and not (is_measuring and is_of_data(scope, computer)):
                 waiting.append(computer)
-            elif computer is not None or scope.constant(name) is None:
-                return None
-    return _in_order(scope, found | picked_from, node)
+            elif is_measuring and (computer is not None or scope.constant(name) is None):
+                return None  # what others read is no data: that was asked of them all
+    return found | picked_from
 
 
 def is_of_data(scope: Scope, node: NodeProto) -> bool:
@@ -271,13 +289,13 @@ def _likened(scope: Scope, node: NodeProto, type_of: TypeOf | None) -> dict[str,
 def is_worked_out(scope: Scope, node: NodeProto) -> bool:
     """Whether a node inside computes with lengths and constants alone, and does not measure by itself."""
     is_result = any(scope.is_output(name) for name in node.output if name)
-    return not is_result and node.op_type not in _MEASURING and chain_of(scope, node, open_lengths=True) is not None
+    return not is_result and node.op_type not in _MEASURING and has_chain(scope, node, open_lengths=True)
 
 
 def is_of_constants(scope: Scope, name: str) -> bool:
     """Whether a value is a constant, or computed from constants and known lengths alone."""
     node = scope.own_producer(name)
-    return is_constant(scope, name) or (node is not None and chain_of(scope, node) is not None)
+    return is_constant(scope, name) or (node is not None and has_chain(scope, node))
 
 
 def worked_out(scope: Scope, name: str, type_of: TypeOf | None = None) -> np.ndarray | None:
@@ -301,7 +319,7 @@ def is_worked_out_of_open(scope: Scope, name: str) -> bool:
     known = scope.type_of(name)
     is_float = known is not None and known.elem_type in _FLOATS
     producer = scope.own_producer(name) if is_float and scope.constant(name) is None else None
-    is_told = producer is not None and chain_of(scope, producer, open_lengths=True) is not None
+    is_told = producer is not None and has_chain(scope, producer, open_lengths=True)
     return is_told and worked_out(scope, name) is None
 
 
@@ -368,7 +386,7 @@ def _in_order(scope: Scope, found: dict[int, NodeProto], last: NodeProto) -> lis
     waiting = [last]
     while waiting:
         node = waiting[-1]
-        before = [scope.producer(name) for name in node.input if name]
+        before = [scope.own_producer(name) for name in node.input if name]
         missing = [each for each in before if each is not None and id(each) in found and id(each) not in ordered]
         if missing:
             waiting += missing
@@ -380,7 +398,7 @@ def _in_order(scope: Scope, found: dict[int, NodeProto], last: NodeProto) -> lis
 def gives_constant(scope: Scope, node: NodeProto) -> bool:
     """Whether a result of the main graph depends on no data, on lengths and constants alone."""
     is_result = scope.parent is None and any(scope.is_output(name) for name in node.output if name)
-    return is_result and (node.op_type == "Constant" or chain_of(scope, node, open_lengths=True) is not None)
+    return is_result and (node.op_type == "Constant" or has_chain(scope, node, open_lengths=True))
 
 
 def is_read_by_data(scope: Scope, node: NodeProto, *, open_lengths: bool = False) -> bool:
@@ -391,7 +409,7 @@ def is_read_by_data(scope: Scope, node: NodeProto, *, open_lengths: bool = False
     return any(
         scope.is_output(name)
         or not scope.is_used(name)
-        or any(chain_of(scope, each, open_lengths=open_lengths) is None for each in scope.consumers(name))
+        or not all(has_chain(scope, each, open_lengths=open_lengths) for each in scope.consumers(name))
         for name in filter(None, node.output)
     )
 

@@ -8,7 +8,7 @@ import numpy as np
 from onnx import NodeProto
 
 from padfix.graph.scopes import Scope, ValueType
-from padfix.operators.constant_chains import chain_of, values_of
+from padfix.operators.constant_chains import chain_of, has_chain, values_of
 
 _LONGEST = 64
 """Nodes of a chain that is worked out to see what it counts."""
@@ -34,7 +34,7 @@ def _counts(scope: Scope, name: str) -> bool:
     chain = None if producer is None else chain_of(scope, producer, open_lengths=True)
     if chain is None or len(chain) > _LONGEST or not any(each.op_type in ("Shape", "Size") for each in chain):
         return False
-    counts = (*_COUNTS, *_asked_for(scope, chain)) if chain_of(scope, chain[-1]) is None else (None,)
+    counts = (*_COUNTS, *_asked_for(scope, chain)) if not has_chain(scope, chain[-1]) else (None,)
     try:
         one, *found = (values_of(scope, chain, _with_images(scope, count))[name] for count in (1, *counts))
     except (KeyError, ValueError):

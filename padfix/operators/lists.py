@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from onnx import NodeProto
 
 from padfix.graph.scopes import Scope
-from padfix.operators.constant_chains import chain_of
+from padfix.operators.constant_chains import has_chain
 from padfix.operators.elementwise import ELEMENTWISE, REDUCTIONS
 
 NUMBERS: Mapping[str, tuple[int, ...]] = {"CumSum": (1,), "Pad": (2,), "Range": (0, 1, 2), "Trilu": (1,)}
@@ -167,4 +167,4 @@ def depends_on_data(scope: Scope, name: str) -> bool:
     producer = scope.producer(name)
     if producer is None:
         return True
-    return producer.op_type != "Constant" and chain_of(owner, producer, open_lengths=True) is None
+    return producer.op_type != "Constant" and not has_chain(owner, producer, open_lengths=True)

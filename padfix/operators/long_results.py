@@ -8,7 +8,7 @@ from functools import partial
 from onnx import NodeProto, TensorProto
 
 from padfix.graph.scopes import Scope, normal_domain
-from padfix.operators.constant_chains import STEERED, chain_of
+from padfix.operators.constant_chains import STEERED, has_chain
 from padfix.operators.numbers import elements_of
 
 _COUNTING = ("BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "CumSum", "Einsum", "MatMul", "Sign", "TopK")
@@ -101,7 +101,7 @@ def is_result_of_whole_numbers(scope: Scope, node: NodeProto) -> bool:
 
 
 def _is_of_lengths(scope: Scope, node: NodeProto) -> bool:
-    return chain_of(scope, node, open_lengths=True) is not None
+    return has_chain(scope, node, open_lengths=True)
 
 
 def _given_on(scope: Scope, reader: NodeProto, name: str) -> list[str]:

@@ -14,7 +14,7 @@ from padfix.graph import attributes
 from padfix.graph.lengths import length_of
 from padfix.graph.scopes import Dimension, Scope, normal_domain
 from padfix.graph.types import TypeOf
-from padfix.operators.constant_chains import STEERED, chain_of, worked_out
+from padfix.operators.constant_chains import STEERED, has_chain, worked_out
 from padfix.operators.resample import Resample
 from padfix.operators.slices import ValueOf, slice_amounts
 
@@ -97,7 +97,7 @@ def measures_images(scope: Scope, node: NodeProto) -> bool:
     """Whether a node lays its data out, or copies them, by lengths that the model measures and that are left open."""
     place = STEERED[node.op_type][0]
     producer = scope.own_producer(node.input[place]) if len(node.input) > place else None
-    if producer is None or chain_of(scope, producer, open_lengths=True) is None:
+    if producer is None or not has_chain(scope, producer, open_lengths=True):
         return False
     told = told_lengths(scope, node.input[place])
     return told is not None and not all(isinstance(each, int) for each in told)

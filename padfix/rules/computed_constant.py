@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from onnx import NodeProto
 
 from padfix.operators.computed_traits import computed_traits
-from padfix.operators.constant_chains import COMPUTED, STEERED, chain_of, is_read_by_data, is_worked_out
+from padfix.operators.constant_chains import COMPUTED, STEERED, chain_of, has_chain, is_read_by_data, is_worked_out
 from padfix.operators.counted_rows import GIVING_ROWS, counted_rows
 from padfix.operators.traits import traits_of
 from padfix.results import Finding
@@ -80,9 +80,11 @@ class ComputedConstant(TargetRule):
         is_asked = any("of-constants" in fact.where for fact in site.target.facts)
         if not is_asked and (site.node.op_type not in GIVING_ROWS or not site.target.facts):
             return None
-        is_open = chain_of(site.scope, site.node) is None
+        is_open = not has_chain(site.scope, site.node)
+        if not is_read_by_data(site.scope, site.node, open_lengths=is_open):
+            return None
         chain = chain_of(site.scope, site.node, open_lengths=True)
-        if chain is None or not is_read_by_data(site.scope, site.node, open_lengths=is_open):
+        if chain is None:
             return None
         found = [
             one
@@ -107,16 +109,21 @@ def _steered(site: Site) -> tuple[NodeProto, NodeProto, Objection] | None:
     """
     names = set(filter(None, site.node.output))
     readers = [each for name in sorted(names) for each in site.scope.consumers(name)]
-    chain = chain_of(site.scope, site.node)
-    if not readers or chain is None:
+    if not readers or not has_chain(site.scope, site.node):
         return None
     for reader in readers:
-        found = _against(site, reader)
-        if not names & {reader.input[place] for place in _TOLD.get(reader.op_type, ()) if place < len(reader.input)}:
-            is_data = not is_worked_out(site.scope, reader)
-            found = [each for each in found if is_data and "by-number-of-images" in each[1].fact.where]
-        elif not found:
-            found = [one for each in chain if _measures_open(site, each) for one in _against(site, each)]
+        places = _TOLD.get(reader.op_type, ())
+        if names & {reader.input[place] for place in places if place < len(reader.input)}:
+            found = _against(site, reader) or [
+                one
+                for each in chain_of(site.scope, site.node) or []
+                if _measures_open(site, each)
+                for one in _against(site, each)
+            ]
+        elif is_worked_out(site.scope, reader):
+            continue
+        else:
+            found = [each for each in _against(site, reader) if "by-number-of-images" in each[1].fact.where]
         if found:
             return reader, *max(found, key=lambda each: (not each[1].unknown, each[1].severity.rank))
     return None

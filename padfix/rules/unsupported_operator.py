@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from padfix.operators.both_branches import both_can_run
 from padfix.operators.branches import branch_traits
-from padfix.operators.constant_chains import chain_of
+from padfix.operators.constant_chains import has_chain
 from padfix.operators.data_order import number_of_channels
 from padfix.operators.decided_bodies import decided_body
 from padfix.operators.elementwise import REDUCTIONS
@@ -219,7 +219,7 @@ class UnsupportedOperator(TargetRule):
         if reads_moved_result(site.scope, site.node) or activates_result(site.scope, site.node):
             yield multiplied_by_one(site)
         yield from _FORMS.get(site.node.op_type, definition_forms)(site)
-        if chain_of(site.scope, site.node) is not None:
+        if has_chain(site.scope, site.node):
             yield constant_form(site)
 
 

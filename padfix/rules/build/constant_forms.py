@@ -10,12 +10,7 @@ import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
 from padfix.graph import attributes
-from padfix.operators.constant_chains import (
-    chain_of,
-    is_constant_boolean,
-    is_given_by_node,
-    values_of,
-)
+from padfix.operators.constant_chains import chain_of, has_chain, is_constant_boolean, is_given_by_node, values_of
 from padfix.operators.evaluation import LARGEST
 from padfix.operators.lists import lists_for_numbers
 from padfix.operators.passing import passed_on
@@ -41,7 +36,7 @@ def constant_form(site: Site) -> Form:
     known = site.scope.type_of(site.node.output[0])
     lengths = None if known is None else known.lengths
     why_not = None
-    if chain_of(site.scope, site.node) is None:
+    if not has_chain(site.scope, site.node):
         why_not = Refusal("it depends on a length that is left open (--shape)")
     elif lengths is not None and math.prod(lengths) > LARGEST:
         why_not = Refusal("it is very large")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from onnx import TensorProto
 
 from padfix.graph import attributes
-from padfix.operators.constant_chains import chain_of
+from padfix.operators.constant_chains import has_chain
 from padfix.operators.held_lengths import is_list_of_lengths
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
@@ -32,7 +32,7 @@ _JOINED_BY = {"ReduceMax": "Max", "ReduceMin": "Min", "ReduceProd": "Mul", "Redu
 
 def early_lengths(site: Site) -> Iterator[Form]:
     """Yield a Gather of a list that a Cast gives, pieces by Gathers, and a reduction as its elements joined."""
-    if chain_of(site.scope, site.node) is not None:
+    if has_chain(site.scope, site.node):
         return  # a constant
     own = {**(traits_of(site.scope, site.node) or {}), "makes-lengths-late": False, "reads-list-of-lengths": False}
     if site.node.op_type == "Gather":
@@ -78,7 +78,7 @@ def _pieces(site: Site) -> Form:
 
 def lengths_as_tensors(site: Site) -> Iterator[Form]:
     """Yield the node with a Cast, which changes nothing, before each list of lengths that it reads."""
-    if chain_of(site.scope, site.node) is not None:
+    if has_chain(site.scope, site.node):
         return  # a constant
     own = {**(traits_of(site.scope, site.node) or {}), "reads-list-of-lengths": False}
 

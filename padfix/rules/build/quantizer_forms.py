@@ -9,7 +9,7 @@ from onnx import NodeProto, helper
 
 from padfix.graph.scopes import Scope
 from padfix.operators.clip import clip_bounds
-from padfix.operators.constant_chains import chain_of
+from padfix.operators.constant_chains import has_chain
 from padfix.operators.quantizers import ZERO_POINT, cuts_one_end, quantizer_traits
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
@@ -65,7 +65,7 @@ def zero_point_forms(site: Site) -> Iterator[Form]:
         yield _quantized_first(site)
         yield _behind_extremes(site)
     yield from stepped_forms(site)
-    if chain_of(site.scope, site.node) is not None:
+    if has_chain(site.scope, site.node):
         yield constant_form(site)
     yield from caller_forms(site)
 

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 
-from padfix.operators.constant_chains import chain_of, is_worked_out
+from padfix.operators.constant_chains import has_chain, is_worked_out
 from padfix.operators.refusal import Refusal
 from padfix.operators.steps_of_bytes import is_of_quantizer
 from padfix.operators.traits import traits_of
@@ -171,7 +171,7 @@ class TargetRule(Rule):
         What depends on no data has the form of a constant, whatever computes it; weights stay quantized if they can.
         """
         computed = []
-        if chain_of(site.scope, site.node, open_lengths=True) is not None:
+        if has_chain(site.scope, site.node, open_lengths=True):
             is_result = site.scope.parent is None and any(map(site.scope.is_output, site.node.output))
             computed = [constant_form(site), *([behind_data(site)] if is_result else [])]
         is_stored = site.node.op_type == "DequantizeLinear"
