@@ -100,6 +100,7 @@ def recurrent_traits(scope: Scope, node: NodeProto) -> Traits:
         "initial-state": _initial_state(node),
         "leaves-inputs-out": leaves_inputs_out(node.op_type, node.input),
         "states-differ": len({is_constant(scope, name) for name in _states(node)}) > 1,
+        "state-of-few": _starts_a_few(scope, node),
         "state-computed": not all(is_constant(scope, name) for name in _states(node)),
         "biased": len(node.input) > _BIAS and bool(node.input[_BIAS]),
         "squeezed": _is_squeezed(scope, node),
@@ -139,6 +140,11 @@ def _reads_lengths_beside_constants(scope: Scope, node: NodeProto) -> bool:
 def _leaves_batch_open(scope: Scope, node: NodeProto) -> bool:
     """Whether how many sequences there are is left open."""
     return not all(isinstance(each, int) for each in _batch(scope, node))
+
+
+def _starts_a_few(scope: Scope, node: NodeProto) -> bool:
+    """Whether a state that a layer of an open batch starts from is a constant, which is of so many sequences."""
+    return _leaves_batch_open(scope, node) and any(is_constant(scope, name) for name in _states(node))
 
 
 def _gives_cells_of_several(scope: Scope, node: NodeProto) -> bool:

@@ -188,6 +188,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "gives-cell-alone": SWITCH,
     "initial-state": ("none", "some", "all"),
     "state-computed": SWITCH,
+    "state-of-few": SWITCH,
     "squeezed": SWITCH,
     # Of RoiAlign, which also has mode and coordinates.
     "scaled": SWITCH,

@@ -71,6 +71,7 @@ def recurrent_forms(site: Site) -> Iterator[Form]:
     yield _from_nothing(site)
     yield _usually_activated(site)
     yield _in_full(site)
+    yield _of_few(site)
     yield _squeezed(site)
     yield _filled(site, behind_reshape=False)
     yield _filled(site, behind_reshape=True)
@@ -285,6 +286,29 @@ def _filled(site: Site, *, behind_reshape: bool) -> Form:
         operators = (("Reshape", reshape), (node.op_type, {**traits, "channels-last": False}))
     where = ", behind a Reshape" if behind_reshape else ""
     return Form(f"zeros for the bias and states that it leaves out{where}", operators, write, why_not)
+
+
+def _of_few(site: Site) -> Form:
+    """Return the layer behind a Reshape that tells how many sequences the states that it starts from are for."""
+    node, is_first = site.node, attributes.integer(site.node, "layout", 0) != 0
+    data, axis = site.input_type(0), 0 if is_first else 1
+    states = [each for place in (_STATE, _STATE + 1) if (each := site.input_type(place)) is not None]
+    told = [each.shape[axis] for each in states if each.shape is not None and len(each.shape) == _LINES]
+    counts = sorted({each for each in told if isinstance(each, int)})
+    lengths = (
+        [0, 0, 0] if data is None or data.shape is None else [it if isinstance(it, int) else 0 for it in data.shape]
+    )
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        given = [builder.input(name) for name in node.input]
+        given[0] = builder.reshaped(given[0], [*lengths[:axis], counts[0], *lengths[axis + 1 :]])
+        return Rewrite(builder.ending_in(copied(node), given), trials_of(site))
+
+    why_not = None if len(counts) == 1 else Refusal("no state tells how many sequences there are")
+    traits: Traits = {**OTHERS[node.op_type](site.scope, node), "state-of-few": False, "open-batch": False}
+    operators: Operators = (("Reshape", {"rank": _LINES, "alike": alike_axes([lengths])}), (node.op_type, traits))
+    return Form("a Reshape before it that tells how many sequences there are", operators, write, why_not)
 
 
 def _squeezed(site: Site) -> Form:
