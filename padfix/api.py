@@ -381,7 +381,8 @@ class _Conversion:
         from padfix.rewrite.remedy import no_judge, not_equivalent
 
         contradictions = self.rewriting.contradictions if self.witness == "onnxruntime" else []
-        wrong = [each for each in contradictions if not each.refuses]
+        # Where it gives no number at all, as for what it divides by zero, it may yet judge the whole by all others.
+        wrong = [each for each in contradictions if not each.refuses and not each.gives_none]
         if wrong:
             raise no_judge(wrong)
         self.tell("Proving the whole model")
@@ -395,6 +396,8 @@ class _Conversion:
             raise
         if not verdict.equivalent:
             self.report = dataclasses.replace(self.report, verdict=verdict)
+            if any(each.gives_none for each in contradictions):
+                raise no_judge(contradictions)
             faults = self.opened.faults() if self.witness == "tensorflow" else []
             self.report.notes.extend(faults)
             raise not_equivalent(verdict, self.witness, faults)

@@ -161,12 +161,16 @@ class _Softmax(OpRun):
 
 
 class NonMaxSuppression(_NonMaxSuppression):
-    """NonMaxSuppression, whose limits are numbers with or without an axis."""
+    """NonMaxSuppression, whose limits are numbers with or without an axis, or left out: 0, and no least score."""
 
     op_domain = ""
 
     def _run(self, boxes: Array, scores: Array, *limits: Array | None, **attributes: Any) -> tuple[Array]:
-        listed = (None if each is None else np.asarray(each).reshape(-1) for each in limits)
+        listed = [None if each is None else np.asarray(each).reshape(-1) for each in limits]
+        listed += [None] * (3 - len(listed))
+        for place, dtype in enumerate((np.int64, np.float32)):
+            if listed[place] is None:
+                listed[place] = np.zeros(1, dtype)
         return (np.asarray(super()._run(boxes, scores, *listed, **attributes)[0]),)  # type: ignore[no-untyped-call]
 
 

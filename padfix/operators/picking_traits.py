@@ -17,6 +17,7 @@ from padfix.operators.passing import passed_on
 from padfix.operators.picked_parts import picked_part
 from padfix.operators.places import may_count_from_end
 from padfix.operators.slices import slice_starts, sliced_axes
+from padfix.operators.suppression import suppression_traits
 from padfix.targets.traits import COUNT, Traits
 
 _LINES = 3
@@ -322,33 +323,6 @@ def computed_weights(scope: Scope, node: NodeProto) -> Traits:
     return {**found, "multiplies-channels": group > 1 and each == 1 and maps != group}
 
 
-def _suppression(scope: Scope, node: NodeProto) -> Traits:
-    """Return the least score of a NonMaxSuppression, and whether one of its limits has no axis."""
-    limits = [scope.type_of(name) for name in node.input[2:] if name]
-    name = node.input[4] if len(node.input) > 4 else ""
-    score = scope.constant(name) if name else None
-    least = None if name and score is None else "none"
-    if score is not None and score.size == 1:
-        least = "below-zero" if score.reshape(-1)[0] < 0 else "others"
-    return {
-        "least-score": least,
-        "boxes-by-centre": attributes.integer(node, "center_point_box", 0) == 1,
-        "limits-as-numbers": any(each is not None and each.shape == () for each in limits),
-        "of-positive": _is_share(scope, node.input[1]),
-    }
-
-
-def _is_share(scope: Scope, name: str) -> bool:
-    """Whether numbers are what a Sigmoid or Softmax gives, moved about by a few operators."""
-    for _ in range(_MOST_MOVES + 1):
-        producer = scope.producer(name)
-        if producer is None or producer.op_type not in _MOVING:
-            break
-        name = producer.input[0]
-    producer = scope.producer(name)
-    return producer is not None and producer.op_type in ("Sigmoid", "Softmax")
-
-
 def ranked(scope: Scope, node: NodeProto) -> Traits:
     """Return how many axes the data have."""
     data = scope.type_of(node.input[0])
@@ -415,7 +389,7 @@ PICKING_TRAITS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
             "turns-longs": turns_longs(scope, node),
         },
     ),
-    "NonMaxSuppression": _suppression,
+    "NonMaxSuppression": suppression_traits,
     "OneHot": lambda scope, node: {
         "axis-written": attributes.find(node, "axis") is not None,
         "maybe-from-end": may_count_from_end(scope, node.input[0]) or _holds_negatives(scope, node.input[0]),

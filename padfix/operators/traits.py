@@ -59,7 +59,7 @@ from padfix.operators.steps_of_bytes import byte_traits
 from padfix.operators.transposed import TransposedWindow
 from padfix.operators.window import Pair, Shape, Window, is_row_of_nine
 from padfix.operators.written import SAME, is_unnamed_at_end, wrong_arity
-from padfix.targets.traits import Trait, Traits
+from padfix.targets.traits import COUNT, Trait, Traits
 
 _PLANE_AXES, _TALL, _NARROW = 2, 12, 8
 _NEAR_STRIDE = 2
@@ -397,12 +397,16 @@ def _pad(scope: Scope, node: NodeProto) -> Traits:
 
 
 def outer_traits(amounts: Sequence[int] | None) -> dict[str, Trait | None]:
-    """Return whether amounts, all begins first, pad the batch, or it or the channels."""
+    """Return whether amounts, all begins first, pad the batch, or it or the channels, and by how many runs of axes.
+
+    A run is an axis that is padded, or all that are not between two of those; one of no axes is before a padded first.
+    """
     if amounts is None or len(amounts) % 2:
-        return {"outer-axes": None, "batch-axis": None}
+        return {"outer-axes": None, "batch-axis": None, "padded-runs": None}
     half = len(amounts) // 2
-    padded = [bool(amounts[axis] or amounts[half + axis]) for axis in range(min(2, half))]
-    return {"outer-axes": any(padded), "batch-axis": any(padded[:1])}
+    padded = [bool(amounts[axis] or amounts[half + axis]) for axis in range(half)]
+    runs = sum(each or before for each, before in zip(padded, [True, *padded], strict=False)) + any(padded[:1])
+    return {"outer-axes": any(padded[:2]), "batch-axis": any(padded[:1]), "padded-runs": min(runs, COUNT[-1])}
 
 
 def axes_padded_behind(scope: Scope, node: NodeProto, amounts: Sequence[int]) -> list[int]:

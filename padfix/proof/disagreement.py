@@ -24,30 +24,38 @@ class RuntimeSlip:
         input_shapes: The shapes of the run; empty when the runtime refused to load the node.
         specified: What the specification gives.
         found: What the runtime gives.
+        gives_none: Whether it gives no number (NaN) wherever it differs, and the specification a finite one there.
     """
 
     message: str
     input_shapes: tuple[tuple[int, ...], ...] = ()
     specified: Sample | None = None
     found: Sample | None = None
+    gives_none: bool = False
 
 
 def difference(message: str, feeds: Mapping[str, Array], meant: Array | None, ran: Array | None) -> RuntimeSlip:
     """Return the slip with samples from the first value that differs; of shapes that differ, from the first value."""
-    start = 0
+    start, gives_none = 0, False
     if meant is not None and ran is not None and meant.shape == ran.shape:
-        start = _first_difference(meant, ran)
+        different = _differences(meant, ran)
+        start = int(different.argmax()) if different.any() else 0
+        gives_none = bool(different.any()) and ran.dtype.kind == "f" and _gives_none(meant, ran, different)
         if meant.size:
             given, wanted = _values(ran, start), _values(meant, start)
             message += f" From {_place(meant, start)} on it gives {given} where {wanted} is specified."
     elif meant is not None and ran is not None and meant.size and ran.size:
         message += f" It begins with {_values(ran, 0)} where {_values(meant, 0)} is specified."
     shapes = tuple(tuple(array.shape) for array in feeds.values())
-    return RuntimeSlip(message, shapes, _sample(meant, start), _sample(ran, start))
+    return RuntimeSlip(message, shapes, _sample(meant, start), _sample(ran, start), gives_none)
 
 
-def _first_difference(meant: Array, ran: Array) -> int:
-    """Return the flat position of the first value that differs by more than rounding does."""
+def _gives_none(meant: Array, ran: Array, different: Array) -> bool:
+    return bool(np.isnan(ran.ravel()[different]).all() and np.isfinite(meant.ravel()[different]).all())
+
+
+def _differences(meant: Array, ran: Array) -> Array:
+    """Return of each value, in one line, whether it differs by more than rounding does."""
     if meant.dtype.kind in "OSUb":
         different = np.ravel(meant != ran)
     else:
@@ -57,7 +65,7 @@ def _first_difference(meant: Array, ran: Array) -> int:
             allowed = 0.0
         with np.errstate(invalid="ignore"):
             different = ~((np.abs(wide - other) <= allowed) | (wide == other) | (np.isnan(wide) & np.isnan(other)))
-    return int(different.argmax()) if different.any() else 0
+    return np.asarray(different)
 
 
 def _sample(array: Array | None, start: int) -> Sample | None:

@@ -276,15 +276,17 @@ class _Witnesses:
     def _note_difference(
         self, meant: Mapping[str, Array], ran: Mapping[str, Array], feeds: Mapping[str, Array], reference: Executor
     ) -> None:
-        if self.contradiction is not None and self.contradiction.found is not None:
-            return  # a run to other numbers says more than a refusal
+        known = self.contradiction
+        if known is not None and known.found is not None and not known.gives_none:
+            return  # a run to other numbers says more than a refusal, or than one to none
         found = self._difference(meant, ran, feeds, reference=reference)
         if found is not None:
             message = (
                 f"ONNX Runtime {OnnxRuntimeExecutor.version()} runs it against the specification: "
                 f"{found.detail or f'differs by {found.max_abs_diff:g}'}{_at(feeds)}."
             )
-            self.contradiction = difference(message, feeds, meant.get(found.name), ran.get(found.name))
+            slip = difference(message, feeds, meant.get(found.name), ran.get(found.name))
+            self.contradiction = known if known is not None and slip.gives_none and known.gives_none else slip
 
 
 def _words(problem: ExecutionFailed | None) -> str:

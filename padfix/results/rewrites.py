@@ -88,6 +88,7 @@ class Disagreement(Record):
         input_shapes: The shapes that it was run with.
         specified: What the specification gives; None where the runtime refuses the node before it is run.
         found: What the runtime gives; None where it refuses the node.
+        gives_none: Whether it gives no number (NaN) wherever it differs, and the specification a finite one there.
     """
 
     graph: str
@@ -99,6 +100,7 @@ class Disagreement(Record):
     input_shapes: tuple[tuple[int, ...], ...] = ()
     specified: Sample | None = None
     found: Sample | None = None
+    gives_none: bool = False
 
     @property
     def refuses(self) -> bool:

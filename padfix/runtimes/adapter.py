@@ -122,6 +122,7 @@ class Runtime:
         except Overdue:
             return f"it took longer than {PATIENCE} seconds"
         if len(found) != len(shapes):
+            self.close()  # it went on over a fault of its own, and may not be sound any more
             return f"it gives {len(found)} outputs instead of {len(shapes)}"
         return [_as_shaped(np.asarray(array), shape) for array, shape in zip(found, shapes, strict=True)]
 

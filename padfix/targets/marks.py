@@ -406,6 +406,7 @@ MARKS = (
     "types-differ",
     # Of QuantizeLinear and DequantizeLinear, which have of-input and as-result as well: whether blocks have scales.
     "blocked",
+    "takes-no-overlap",  # Of NonMaxSuppression: whether its limit of overlap is 0, or left out.
     "boxes-by-centre",  # Of NonMaxSuppression: whether its boxes are told by their centres.
     "depth-is-no-number",  # Of OneHot: whether its depth is a list or in floats; as of-floats is of its values.
     "of-floats",

@@ -284,6 +284,63 @@ def test_a_bound_alone_in_a_branch_gets_the_other_for_mnn(tmp_path: Path) -> Non
     assert all(bounds[0])
 
 
+UNNAMED = {
+    "Conv": "(float[1,2,5,5] X) => (float[1,1,5,5] Y) <float[1,2,1,1] W = {1, 2}> { %s }",
+    "Gemm": "(float[2,3] X) => (float[2,2] Y) <float[3,2] W = {1,2,3,4,5,6}> { %s }",
+    "ReduceMax": "(float[2,3,4] X) => (float[1,1,1] Y) { %s }",
+    "Split": "(float[4,3] X) => (float[2,3] Y, float[2,3] Z) { %s }",
+}
+
+
+@pytest.mark.parametrize(
+    ("target", "op_type", "node"),
+    [
+        (OPENCV_4, "Conv", 'Y = Conv (X, W, "")'),
+        ("openvino", "Gemm", 'Y = Gemm (X, W, "")'),
+        ("openvino", "ReduceMax", 'Y = ReduceMax (X, "")'),
+        ("tract", "ReduceMax", 'Y = ReduceMax (X, "")'),
+        ("tract", "Split", 'Y, Z = Split (X, "")'),
+    ],
+)
+def test_what_is_left_out_at_the_end_is_not_listed(target: str, op_type: str, node: str, tmp_path: Path) -> None:
+    opset = 13 if op_type == "Split" else 18
+    assert operators_for(UNNAMED[op_type] % node, target, tmp_path, opset, 8)[op_type] == 1
+    assert all(all(each.input) for each in onnx.load(tmp_path / "after.onnx").graph.node)
+
+
+@pytest.mark.parametrize("limit", ["", "Z"])
+def test_boxes_that_do_not_overlap_are_kept_by_openvino(limit: str, tmp_path: Path) -> None:
+    text = (
+        "(float[1,3,4] B, float[1,1,3] S) => (int64[n,3] Y) <int64 m = {5}, float Z = {0}> "
+        "{ b = Abs (B) Y = NonMaxSuppression (b, S, m%s) }"
+    )
+    assert operators_for(text % (f", {limit}" if limit else ""), "openvino", tmp_path, 11, 8)["NonMaxSuppression"] == 1
+    (node,) = (each for each in onnx.load(tmp_path / "after.onnx").graph.node if each.op_type == "NonMaxSuppression")
+    told = {
+        each.name: onnx.numpy_helper.to_array(each) for each in onnx.load(tmp_path / "after.onnx").graph.initializer
+    }
+    assert 0 < told[node.input[3]].item() < 2e-38
+
+
+@pytest.mark.parametrize("mode", ["constant", "reflect"])
+def test_more_than_five_axes_are_not_padded_by_opencv(mode: str, tmp_path: Path) -> None:
+    text = (
+        "(float[1,2,4,5,6,2] X) => (float[1,2,5,5,8,2] Y) <int64[12] p = {0,0,1,0,2,0,0,0,0,0,0,0}> "
+        f'{{ Y = Pad <mode = "{mode}"> (X, p) }}'
+    )
+    assert "Pad" not in operators_for(text, OPENCV_5, tmp_path, 13, 8)
+
+
+@pytest.mark.parametrize(("pads", "stays"), [("0,1,1,0,0, 0,0,1,0,0", True), ("0,1,1,1,0, 0,0,0,0,0", False)])
+def test_five_parts_are_padded_with_zeros_for_mnn(pads: str, stays: bool, tmp_path: Path) -> None:
+    text = (
+        f"(float[2,3,4,5,2] X) => (float[a,b,c,d,e] Y) <int64[10] p = {{{pads}}}, float v = {{0.25}}> "
+        "{ Y = Pad (X, p, v) }"
+    )
+    operators = operators_for(text, "mnn", tmp_path, 13, 8)
+    assert (operators["Pad"] == 1 and operators.total() == 1) is stays
+
+
 @pytest.mark.parametrize(
     ("target", "opset", "text"),
     [

@@ -333,3 +333,16 @@ def test_directions_that_a_further_layer_reads_are_taken_apart_for_ncnn_by_a_res
     converted(tmp_path, tmp_path / "model.onnx", "ncnn")
     types = [each.op_type for each in onnx.load(tmp_path / "result.onnx").graph.node]
     assert types[: types.index("Concat")].count("Squeeze") == squeezes
+
+
+@pytest.mark.parametrize(("op_type", "state"), [("LSTM", "others"), ("GRU", "others"), ("LSTM", "zeros")])
+def test_the_batch_of_constant_states_is_told_openvino(op_type: str, state: str, tmp_path: Path) -> None:
+    source = saved(tmp_path, op_type, behind="plain", state=state)
+    model = onnx.load(source)
+    model.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "batch"
+    onnx.save(model, source)
+    padfix.convert(source, tmp_path / "after.onnx", target="openvino")
+    nodes = [node.op_type for node in onnx.load(tmp_path / "after.onnx").graph.node]
+    assert nodes.count(op_type) == 1
+    assert state == "zeros" or nodes[nodes.index(op_type) - 1] == "Reshape"
+    assert not padfix.check(tmp_path / "after.onnx", target="openvino").findings

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
+import onnx
 import pytest
 from onnx import ModelProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
 import padfix
+from padfix.errors import ProofUnavailableError
 from padfix.files.model import Model
 from padfix.operators.inference import infer
 from padfix.proof.executors import ExecutionFailed, OnnxRuntimeExecutor
@@ -170,3 +174,28 @@ def test_a_ceiling_that_adds_nothing_goes_where_shapes_are_folded_wrong(
     assert all(list(actual) == folded for folded, actual in shapes())
     np.testing.assert_array_equal(session(proto, optimised=True).run(["Y"], feeds)[0], meant)
     assert contradictions(proto) == []
+
+
+@pytest.mark.parametrize("is_padded", [True, False])
+def test_where_the_runtime_gives_no_number_it_judges_by_all_others(is_padded: bool, tmp_path: Path) -> None:
+    """ONNX Runtime's MeanVarianceNormalization divides by zero where all is alike, as in a probe of ones as it is."""
+    pads = [1, 1, 1, 1] if is_padded else [0, 0, 0, 0]
+    graph = helper.make_graph(
+        [
+            helper.make_node("Conv", ["X", "W"], ["c"], pads=pads),
+            helper.make_node("MeanVarianceNormalization", ["c"], ["Y"], axes=[0, 2, 3], name="norm"),
+        ],
+        "g",
+        [helper.make_tensor_value_info("X", TensorProto.FLOAT, [1, 2, 6, 6])],
+        [helper.make_tensor_value_info("Y", TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(noise(2, 2, 3, 3), "W")],
+    )
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 9)], ir_version=8), tmp_path / "in.onnx")
+    if not is_padded:
+        with pytest.raises(ProofUnavailableError, match="gives nan"):
+            padfix.convert(tmp_path / "in.onnx", tmp_path / "out.onnx", target="ncnn")
+        return
+    report = padfix.convert(tmp_path / "in.onnx", tmp_path / "out.onnx", target="ncnn")
+    assert report.verdict is not None
+    assert report.verdict.equivalent
+    assert [each.gives_none for each in report.disagreements] == [True]

@@ -187,7 +187,9 @@ def declared(scope: Scope, names: Iterable[str], open_length: int = OPEN_LENGTH)
 def _trial_shape(site: Site, position: int, known: ValueType | None) -> tuple[int, ...]:
     if known is not None and known.shape is not None:
         shape = [
-            size if isinstance(size, int) else _sequences(site, position, axis) or _run_time_size(site, axis)
+            size
+            if isinstance(size, int)
+            else _sequences(site, position, axis) or _run_time_size(site, axis, len(known.shape))
             for axis, size in enumerate(known.shape)
         ]
         return _shortened(site, shape, position)
@@ -203,13 +205,18 @@ def _trial_shape(site: Site, position: int, known: ValueType | None) -> tuple[in
     shape = [2, *[3] * (rank - 1)]
     if site.node.op_type == "Squeeze":
         return tuple(1 if number in axes else size for number, size in enumerate(shape))
-    return tuple(_run_time_size(site, number) if number == axis else size for number, size in enumerate(shape))
+    return tuple(_run_time_size(site, number, rank) if number == axis else size for number, size in enumerate(shape))
 
 
-def _run_time_size(site: Site, axis: int) -> int:
-    """Return a length for an axis whose own is not known, one that the node can take."""
-    if site.node.op_type == "Split" and axis == attributes.integer(site.node, "axis", 0):
-        return sum(attributes.integers(site.node, "split") or [2 * len(site.node.output)])
+def _run_time_size(site: Site, axis: int, rank: int) -> int:
+    """Return a length for one of so many axes whose own is not known, one that the node can take."""
+    is_own = axis == (attributes.integer(site.node, "axis", -1 if site.node.op_type == "TopK" else 0) or 0) % rank
+    if site.node.op_type == "Split" and is_own:
+        told = site.constant(1) if site.input_name(1) else attributes.integers(site.node, "split")
+        return int(sum([2 * len(site.node.output)] if told is None else told))
+    if site.node.op_type == "TopK" and is_own:
+        number = site.constant(1) if site.input_name(1) else attributes.integer(site.node, "k", 0)
+        return max(_UNKNOWN_SIZE, 1 + int(np.max(0 if number is None else number, initial=0)))
     if site.node.op_type == "Squeeze" and axis in (attributes.integers(site.node, "axes") or []):
         return 1
     if site.node.op_type in RECURRENT and axis == _FEATURES:

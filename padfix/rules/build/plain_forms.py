@@ -150,8 +150,32 @@ def _limited(site: Site) -> Iterator[Form]:
     why_not = Refusal("its limits are not constant") if unread else None
     own = {**(traits_of(site.scope, site.node) or {}), "limits-as-numbers": False}
     yield Form("its limits as lists", (("NonMaxSuppression", own),), write, why_not)
+    yield _from_least_overlap(site)
     yield _by_corners(site)
 
+
+def _from_least_overlap(site: Site) -> Form:
+    """Return a NonMaxSuppression whose limit of overlap is the least number that is not held in fewer bits, for 0.
+
+    What overlaps at all is far beyond it: boxes would have to be 10^38 times as large as what they share.
+    """
+    own = traits_of(site.scope, site.node) or {}
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        names = [*site.node.input, *[""] * _OVERLAP][: max(len(site.node.input), _OVERLAP + 1)]
+        inputs = [builder.input(name) for name in names]
+        inputs[_OVERLAP] = builder.constant(np.array([np.finfo(np.float32).tiny]), "limit")
+        builder.output(site.node.output[0], builder.original(copied(site.node), inputs))
+        return Rewrite(builder.build(), trials_of(site), exact=True)
+
+    why_not = None if own.get("takes-no-overlap") else Refusal("its limit of overlap is another than 0, or computed")
+    told: Operators = (("NonMaxSuppression", {**own, "takes-no-overlap": False}),)
+    return Form("the least limit of overlap in place of 0", told, write, why_not)
+
+
+_OVERLAP = 3
+"""Which input of a NonMaxSuppression tells how much boxes may overlap."""
 
 _CORNERS = ((0, 1, 0, 1), (1, 0, 1, 0), (0, -0.5, 0, 0.5), (-0.5, 0, 0.5, 0))
 """What x, y, width and height add to the first y and x, and to the last, of a box."""
