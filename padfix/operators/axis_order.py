@@ -370,6 +370,11 @@ def lies_before_alike(scope: Scope, name: str, axis: int) -> bool | None:
     return False if length == 1 else True if True in told else None if None in told else False
 
 
+def may_be_moved(scope: Scope, names: Sequence[str]) -> bool:
+    """Whether some of these data have, or may have, the order of images, and are not put back."""
+    return MOVED in _orders(scope, names, False)
+
+
 def is_put_back(scope: Scope, name: str) -> bool:
     """Whether data is moved, and then put in the order of the model again, of which what reads it does not know."""
     return PUT_BACK in _orders(scope, [name], False)

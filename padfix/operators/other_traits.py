@@ -86,6 +86,7 @@ from padfix.operators.slices import (
     starts_before_first,
 )
 from padfix.operators.spelled_norms import divided_norm, norm_traits, scales_groups, squares_for_norm
+from padfix.operators.spread_axes import spreads_along_alike
 from padfix.operators.squares import roots_large, squares_large
 from padfix.operators.transpose_traits import transpose_traits
 from padfix.targets.traits import COUNT, Traits
@@ -234,6 +235,7 @@ def _sum(scope: Scope, node: NodeProto) -> Traits:
         "adds-one-to-size": adds_one_to_size(scope, node),
         "adds-turned-half": adds_turned_half(scope, node),
         "adds-for-softplus": adds_for_softplus(scope, node),
+        "spreads-alike": spreads_along_alike(scope, node),
     }
 
 

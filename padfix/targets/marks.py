@@ -217,6 +217,7 @@ MARKS = (
     "adds-to-erf",
     "adds-one-to-size",
     "adds-turned-half",
+    "spreads-alike",  # Of Add: whether it spreads moved data of one axis, and another of what it gives is as long.
     "adds-for-softplus",  # Of Add: whether to an Exp, before a Log, and not 1 alone, or one of the two is a result.
     "joins-a-list",
     # Of what computes each element from one: whether its data are a list that is made of what is none, and computed.

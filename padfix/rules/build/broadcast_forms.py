@@ -15,6 +15,7 @@ from padfix.graph.scopes import ValueType
 from padfix.operators.elementwise import PLACES
 from padfix.operators.fused_layers import adds_wide_constant
 from padfix.operators.lists import SOFTENING, depends_on_data, is_computed_list, joins_a_list
+from padfix.operators.numbers import computes_in_widened
 from padfix.operators.other_traits import OTHERS
 from padfix.operators.refusal import Refusal
 from padfix.operators.spelled_norms import BY_NORM
@@ -295,7 +296,11 @@ def narrowed_forms(site: Site) -> Iterator[Form]:
 
 def summed_forms(site: Site) -> Iterator[Form]:
     """Yield a sum of two as one of any number, which is no part of the convolution before it."""
-    traits = {**OTHERS["Sum"](site.scope, site.node), "axes": axes_of(site.scope, site.node)}
+    traits = {
+        **OTHERS["Sum"](site.scope, site.node),
+        "axes": axes_of(site.scope, site.node),
+        "doubles-of-floats": computes_in_widened(site.scope, site.node),
+    }
     spreads = site.opset < _SUMS_BROADCAST_SINCE and traits["broadcasts"] is not False
     why_not = Refusal("a Sum takes inputs of one shape at this opset") if spreads else None
     if site.elem_type(0) not in FLOATS:
@@ -331,7 +336,8 @@ def paired_forms(site: Site) -> Iterator[Form]:
         lambda: of_inputs(site, lambda builder, value: builder.op("Identity", [value]), exact=True),
         alone,
     )
-    operators = ((joint, {"inputs": 2, "broadcasts": True}),)
+    is_widened = computes_in_widened(site.scope, site.node)
+    operators: Operators = ((joint, {"inputs": 2, "broadcasts": True, "doubles-of-floats": is_widened}),)
     yield Form("two at a time", operators, lambda: of_inputs(site, write, exact=joint == op_type), why_not)
 
 
