@@ -86,7 +86,7 @@ from padfix.operators.slices import (
     starts_before_first,
 )
 from padfix.operators.spelled_norms import divided_norm, norm_traits, scales_groups, squares_for_norm
-from padfix.operators.spread_axes import spreads_along_alike
+from padfix.operators.spread_axes import joins_constant_first, spreads_along_alike
 from padfix.operators.squares import roots_large, squares_large
 from padfix.operators.transpose_traits import transpose_traits
 from padfix.targets.traits import COUNT, Traits
@@ -356,6 +356,7 @@ def _pairing(own: Callable[[Scope, NodeProto], Traits]) -> Callable[[Scope, Node
             "spreads-data": spreads_data(scope, node),
             "constants": spread_of_constants(scope, node),
             "one-first": is_one_first(scope, node),
+            "joins-constant-first": joins_constant_first(scope, node),
             "one-of-more-axes": reads_one_of_more_axes(scope, node),
             "by-open-length": node.op_type == "Div" and is_worked_out_of_open(scope, node.input[1]),
             "numbers-images": gives_each_image_its_own(scope, node),

@@ -1,5 +1,7 @@
 """Sums that spread data of one axis, which a runtime that puts axes back by their lengths takes for another axis.
 
+And constants of fewer axes that are read first.
+
 onnx2tf gives some sums in the order of the model: it tries orders of each term and takes that in which the most lengths
 are where the result has them. Data of one axis fit as well along any other that is as long.
 """
@@ -30,6 +32,13 @@ def spreads_along_alike(scope: Scope, node: NodeProto) -> bool | None:
         return False
     found = [_fits_elsewhere(each, result) for each in shapes[1:]]
     return True if True in found else None if None in found else False
+
+
+def joins_constant_first(scope: Scope, node: NodeProto) -> bool:
+    """Whether a constant of two axes and more, but of fewer than the result, is what a node reads first."""
+    first, result = scope.constant(node.input[0]), scope.type_of(node.output[0])
+    rank = 0 if result is None or result.rank is None else result.rank
+    return first is not None and 1 < first.ndim < rank
 
 
 def spread_term(scope: Scope, node: NodeProto) -> int:

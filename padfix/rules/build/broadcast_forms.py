@@ -46,7 +46,14 @@ _PAIRWISE = {"Sum": "Add", "Mean": "Add"}
 def exchanged_forms(site: Site) -> Iterator[Form]:
     """Yield a product with its factors exchanged, or a sum with its terms."""
     op_type, own = site.node.op_type, traits_of(site.scope, site.node) or {}
-    apart = ("gate-second", "scales-one-query", "adds-to-erf", "adds-one-to-size", "adds-turned-half")
+    apart = (
+        "gate-second",
+        "scales-one-query",
+        "adds-to-erf",
+        "adds-one-to-size",
+        "adds-turned-half",
+        "joins-constant-first",
+    )
     traits = {**own, **dict.fromkeys(apart, False)}
 
     def write(builder: FragmentBuilder, first: Any, second: Any) -> Any:
@@ -162,7 +169,12 @@ def _whole(site: Site) -> Form:
     ):
         why_not = Refusal("it needs to know how many images there are (--shape)")
     kind = "none" if is_number else _kind_of_whole(result)
-    own = {**(traits_of(site.scope, site.node) or {}), "constants": kind, "one-first": False}
+    own = {
+        **(traits_of(site.scope, site.node) or {}),
+        "constants": kind,
+        "one-first": False,
+        "joins-constant-first": False,
+    }
     own["adds-as-many"] = is_number and own.get("adds-as-many")
     operators: Operators = ((site.node.op_type, own),)
 
