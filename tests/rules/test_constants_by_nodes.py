@@ -49,8 +49,8 @@ CASES: dict[str, tuple[str, list[str]]] = {
     ),
     "places": (
         (
-            f"(float[6] X, float[2,1,1] U) => (float[1,2,3] Y) <int64[3] s = {{1, 2, 3}}> {{ A = Reshape (X, s) {PLACES} "
-            "Y = ScatterND (A, p, U) }"
+            f"(float[6] X, float[2,1,1] U) => (float[1,2,3] Y) <int64[3] s = {{1, 2, 3}}> {{ A = Reshape (X, s) "
+            f"{PLACES} Y = ScatterND (A, p, U) }}"
         ),
         ["Reshape", "ScatterND"],
     ),
