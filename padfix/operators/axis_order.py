@@ -84,7 +84,11 @@ def order_traits(scope: Scope, node: NodeProto) -> Traits:
         alike = _most(alike, *(_alike_in(each) for each in shapes if len(each) == _MATRIX))
     is_moved_anyway = _works_on_images(node) or node.op_type in _BY_PLACE
     cases = [False] if is_moved_anyway else _are_equal(alike)
-    orders, *others = (_orders(scope, _data(scope, node), is_equal) for is_equal in cases)
+    data = _data(scope, node)
+    # Wherever the elements lie that it puts, a ScatterND counts their places in the order of its data.
+    if node.op_type == "ScatterND" and data[:1] == [node.input[0]]:
+        data = data[:1]
+    orders, *others = (_orders(scope, data, is_equal) for is_equal in cases)
     # Of all but products what is not moved decides.
     is_by_factor = node.op_type in _PRODUCTS
     are_moved = {bool(each - {AS_WRITTEN}) if is_by_factor else AS_WRITTEN not in each for each in (orders, *others)}
@@ -368,6 +372,11 @@ def lies_before_alike(scope: Scope, name: str, axis: int) -> bool | None:
     length = shape[axes[at]] if shape else 1
     told = [None if not isinstance(each, int) or not isinstance(length, int) else each == length for each in behind]
     return False if length == 1 else True if True in told else None if None in told else False
+
+
+def may_be_moved(scope: Scope, names: Sequence[str]) -> bool:
+    """Whether some of these data have, or may have, the order of images, and are not put back."""
+    return MOVED in _orders(scope, names, False)
 
 
 def is_put_back(scope: Scope, name: str) -> bool:

@@ -18,7 +18,12 @@ _STAYING_WHOLE |= {"Abs", "Add", "Cast", "Max", "Min", "Mul", "Neg", "ReduceMax"
 
 _INTEGERS = ("integer", "byte")
 
-JOINING_DOUBLES = ("Add", "Max", "Min", "Sub")
+JOINING_DOUBLES = frozenset(
+    (
+        *("Add", "Concat", "Einsum", "MatMul", "Max", "Mean", "Min", "Mod"),
+        *("ScatterElements", "ScatterND", "Sub", "Sum"),
+    )
+)
 """What takes no doubles as constants for floats, be they of the whole shape."""
 
 _ODD_INTEGERS = (TensorProto.INT8, TensorProto.INT16, TensorProto.UINT8, TensorProto.UINT16, TensorProto.UINT64)

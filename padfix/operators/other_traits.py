@@ -86,6 +86,7 @@ from padfix.operators.slices import (
     starts_before_first,
 )
 from padfix.operators.spelled_norms import divided_norm, norm_traits, scales_groups, squares_for_norm
+from padfix.operators.spread_axes import joins_constant_first, spreads_along_alike
 from padfix.operators.squares import roots_large, squares_large
 from padfix.operators.transpose_traits import transpose_traits
 from padfix.targets.traits import COUNT, Traits
@@ -234,6 +235,7 @@ def _sum(scope: Scope, node: NodeProto) -> Traits:
         "adds-one-to-size": adds_one_to_size(scope, node),
         "adds-turned-half": adds_turned_half(scope, node),
         "adds-for-softplus": adds_for_softplus(scope, node),
+        "spreads-alike": spreads_along_alike(scope, node),
     }
 
 
@@ -354,6 +356,7 @@ def _pairing(own: Callable[[Scope, NodeProto], Traits]) -> Callable[[Scope, Node
             "spreads-data": spreads_data(scope, node),
             "constants": spread_of_constants(scope, node),
             "one-first": is_one_first(scope, node),
+            "joins-constant-first": joins_constant_first(scope, node),
             "one-of-more-axes": reads_one_of_more_axes(scope, node),
             "by-open-length": node.op_type == "Div" and is_worked_out_of_open(scope, node.input[1]),
             "numbers-images": gives_each_image_its_own(scope, node),

@@ -91,6 +91,7 @@ MARKS = (
     # Of what joins several inputs element by element.
     "joins-a-copy",  # Whether one of them is copied to the open lengths of another one, which spreads it anyway.
     "one-first",
+    "joins-constant-first",  # Whether a constant of two axes and more, but of fewer than the result, comes first.
     # Of an Erf or Tanh that is part of a Gelu: whether the gate is halved (a Tanh's also behind the product).
     "halved-gate",
     # Of Transpose: one that undoes another behind a 1-D convolution, and one of those about a product with a matrix.
@@ -217,6 +218,7 @@ MARKS = (
     "adds-to-erf",
     "adds-one-to-size",
     "adds-turned-half",
+    "spreads-alike",  # Of Add: whether it spreads moved data of one axis, and another of what it gives is as long.
     "adds-for-softplus",  # Of Add: whether to an Exp, before a Log, and not 1 alone, or one of the two is a result.
     "joins-a-list",
     # Of what computes each element from one: whether its data are a list that is made of what is none, and computed.

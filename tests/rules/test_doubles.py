@@ -84,3 +84,27 @@ def test_doubles_that_a_cast_makes_of_floats_are_not_added_to(tmp_path: Path) ->
     graph = "(float[3,5] X) => (double[3,5] Y) <double[1] c = {1}> { D = Cast <to = 11> (X) Y = Add (D, c) }"
     with pytest.raises(RefusedError, match="its constants join what they meet"):
         converted(tmp_path, graph, "onnx2tf")
+
+
+@pytest.mark.parametrize(("lengths", "extra"), [("3", []), ("n,3", ["Reshape", "Reshape"])])
+def test_doubles_that_a_cast_makes_of_floats_are_multiplied_by_a_gemm(
+    lengths: str, extra: list[str], tmp_path: Path
+) -> None:
+    nodes = "D = Cast <to = 11> (X) M = MatMul (D, w) Y = Cast <to = 1> (M)"
+    graph = f"(float[{lengths},2] X) => (float[{lengths},2] Y) <double[2,2] w = {{1.1, -2, 3, 0.1}}> {{ {nodes} }}"
+    result = converted(tmp_path, graph, "onnx2tf")
+    assert sorted(node.op_type for node in onnx.load(result).graph.node) == ["Cast", "Cast", "Gemm", *extra]
+    given = np.random.default_rng(0).normal(size=(*([3] if not extra else [2, 3]), 2)).astype(np.float32)
+    before, after = (
+        onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"]).run(None, {"X": given})[0]
+        for path in (tmp_path / "model.onnx", result)
+    )
+    np.testing.assert_allclose(after, before, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("node", ["Sum (D, w)", "MatMul (w, D)", "Concat <axis = 0> (D, w)"])
+def test_doubles_that_a_cast_makes_of_floats_are_not_joined_with_others(node: str, tmp_path: Path) -> None:
+    nodes = f"D = Cast <to = 11> (X) M = {node} Y = Cast <to = 1> (M)"
+    graph = f"(float[2,2] X) => (float Y) <double[2,2] w = {{1.1, -2, 3, 0.1}}> {{ {nodes} }}"
+    with pytest.raises(RefusedError, match="its constants join what they meet"):
+        converted(tmp_path, graph, "onnx2tf")

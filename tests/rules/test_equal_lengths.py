@@ -65,6 +65,22 @@ CASES: dict[str, tuple[str, list[str]]] = {
         "(float[2,6,6,4] X) => (float[2,6,6,8] Y) { A = Add (X, X) Y = Concat <axis = 3> (X, A) }",
         ["Add", "Concat", "Conv"],
     ),
+    "a sum with one number a channel": (
+        "(float[1,6,5,6] X) => (float[1,6,5,6] Y) { P = GlobalAveragePool (X) Y = Add (P, X) }",
+        ["GlobalAveragePool", "Neg", "Sub"],
+    ),
+    "a sum with one number a channel, of open lengths": (
+        "(float[2,6,h,h] X) => (float[2,6,h,h] Y) { P = GlobalAveragePool (X) Y = Add (X, P) }",
+        ["GlobalAveragePool", "Neg", "Sub"],
+    ),
+    "a sum with one number a channel, of other lengths": (
+        "(float[1,6,5,7] X) => (float[1,6,5,7] Y) { P = GlobalAveragePool (X) Y = Add (P, X) }",
+        ["Add", "GlobalAveragePool"],
+    ),
+    "a sum with rows": (
+        "(float[1,6,6,5] X) => (float[1,6,6,5] Y) { P = ReduceMax <axes = [3]> (X) Y = Add (P, X) }",
+        ["Add", "ReduceMax"],
+    ),
     "places along the batch": (
         "(float[2,6,6] X) => (int64[6,6] Y) { Y = ArgMax <axis = 0, keepdims = 0> (X) }",
         ["ArgMax", "Conv", "Reshape", "Reshape"],
@@ -77,7 +93,7 @@ def test_nothing_is_left_to_guess(name: str, tmp_path: Path) -> None:
     text, expected = CASES[name]
     source, result = tmp_path / "model.onnx", tmp_path / "out.onnx"
     model = onnx.parser.parse_model(HEAD + text)
-    shape = [each.dim_value for each in model.graph.input[0].type.tensor_type.shape.dim]
+    shape = [each.dim_value or 6 for each in model.graph.input[0].type.tensor_type.shape.dim]
     data = np.random.default_rng(0).normal(size=shape).astype(np.float32)
     if "C)" in text:
         values = np.random.default_rng(1).normal(size=(shape[0], 2, *shape[2:])).astype(np.float32)

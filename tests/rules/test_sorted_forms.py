@@ -65,3 +65,14 @@ def test_unique_elements_of_a_matrix_are_those_of_a_list(is_sorted: int, tmp_pat
     before, after = (onnxruntime.InferenceSession(each).run(None, given) for each in (source, result))
     for wanted, found in zip(before, after, strict=True):
         np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize(("attributes", "is_declined"), [("axis = 0", True), ("axis = 1, sorted = 0", False)])
+def test_unique_rows_are_not_sorted_where_a_runtime_leaves_that_out(
+    attributes: str, *, is_declined: bool, tmp_path: Path
+) -> None:
+    source = tmp_path / "model.onnx"
+    graph = f"g (float[4,3] X) => (float[M,N] Y) {{ Y = Unique <{attributes}> (X) }}"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 13]> {graph}'), source)
+    found = padfix.check(source, target="onnx2tf").findings
+    assert [each.rule for each in found] == ["PF306"] * is_declined

@@ -15,6 +15,7 @@ from padfix.graph.scopes import ValueType
 from padfix.operators.elementwise import PLACES
 from padfix.operators.fused_layers import adds_wide_constant
 from padfix.operators.lists import SOFTENING, depends_on_data, is_computed_list, joins_a_list
+from padfix.operators.numbers import computes_in_widened
 from padfix.operators.other_traits import OTHERS
 from padfix.operators.refusal import Refusal
 from padfix.operators.spelled_norms import BY_NORM
@@ -45,7 +46,14 @@ _PAIRWISE = {"Sum": "Add", "Mean": "Add"}
 def exchanged_forms(site: Site) -> Iterator[Form]:
     """Yield a product with its factors exchanged, or a sum with its terms."""
     op_type, own = site.node.op_type, traits_of(site.scope, site.node) or {}
-    apart = ("gate-second", "scales-one-query", "adds-to-erf", "adds-one-to-size", "adds-turned-half")
+    apart = (
+        "gate-second",
+        "scales-one-query",
+        "adds-to-erf",
+        "adds-one-to-size",
+        "adds-turned-half",
+        "joins-constant-first",
+    )
     traits = {**own, **dict.fromkeys(apart, False)}
 
     def write(builder: FragmentBuilder, first: Any, second: Any) -> Any:
@@ -161,7 +169,12 @@ def _whole(site: Site) -> Form:
     ):
         why_not = Refusal("it needs to know how many images there are (--shape)")
     kind = "none" if is_number else _kind_of_whole(result)
-    own = {**(traits_of(site.scope, site.node) or {}), "constants": kind, "one-first": False}
+    own = {
+        **(traits_of(site.scope, site.node) or {}),
+        "constants": kind,
+        "one-first": False,
+        "joins-constant-first": False,
+    }
     own["adds-as-many"] = is_number and own.get("adds-as-many")
     operators: Operators = ((site.node.op_type, own),)
 
@@ -295,7 +308,11 @@ def narrowed_forms(site: Site) -> Iterator[Form]:
 
 def summed_forms(site: Site) -> Iterator[Form]:
     """Yield a sum of two as one of any number, which is no part of the convolution before it."""
-    traits = {**OTHERS["Sum"](site.scope, site.node), "axes": axes_of(site.scope, site.node)}
+    traits = {
+        **OTHERS["Sum"](site.scope, site.node),
+        "axes": axes_of(site.scope, site.node),
+        "doubles-of-floats": computes_in_widened(site.scope, site.node),
+    }
     spreads = site.opset < _SUMS_BROADCAST_SINCE and traits["broadcasts"] is not False
     why_not = Refusal("a Sum takes inputs of one shape at this opset") if spreads else None
     if site.elem_type(0) not in FLOATS:
@@ -331,7 +348,8 @@ def paired_forms(site: Site) -> Iterator[Form]:
         lambda: of_inputs(site, lambda builder, value: builder.op("Identity", [value]), exact=True),
         alone,
     )
-    operators = ((joint, {"inputs": 2, "broadcasts": True}),)
+    is_widened = computes_in_widened(site.scope, site.node)
+    operators: Operators = ((joint, {"inputs": 2, "broadcasts": True, "doubles-of-floats": is_widened}),)
     yield Form("two at a time", operators, lambda: of_inputs(site, write, exact=joint == op_type), why_not)
 
 

@@ -1,22 +1,28 @@
-"""Bounds of numbers as those of the same with the other sign, which nothing before them is joined with."""
+"""What reads numbers as what reads them with the other sign, of which a runtime makes nothing else."""
 
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from onnx import helper
 
 from padfix.operators.clip import clip_bounds
 from padfix.operators.refusal import Refusal
+from padfix.operators.spread_axes import spread_term
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.along_axes import FLOATS
 from padfix.rules.build.elementary_forms import clipped
 from padfix.rules.build.forms import Form
+from padfix.rules.build.node_forms import of_inputs
 from padfix.rules.build.node_trials import trials_of
 from padfix.rules.build.objections import Operators
 from padfix.targets.traits import Traits
+
+if TYPE_CHECKING:
+    from padfix.graph.fragment_builder import FragmentBuilder
 
 _OTHER = {"Clip": "Clip", "Max": "Min", "Min": "Max"}
 """What bounds numbers of the other sign in its place."""
@@ -48,3 +54,17 @@ def between_negatives(site: Site) -> Form:
     is_apart = len(data) == 1 and site.elem_type(place) in FLOATS
     why_not = None if is_apart else Refusal("its bounds are computed, or its data are no floats")
     return Form("that of numbers of the other sign", operators, write, why_not)
+
+
+def negated_difference(site: Site) -> Form:
+    """Return a sum as the difference from the term that it spreads, with the other sign."""
+    place = spread_term(site.scope, site.node)
+
+    def write(builder: FragmentBuilder, *values: Any) -> Any:
+        return builder.op("Sub", [values[1 - place], builder.op("Neg", [values[place]])])
+
+    own = traits_of(site.scope, site.node) or {}
+    kept = ("alike", "axes", "channels-last", "fewer-axes", "moves-fewer-axes", "numbers", "orders-differ", "put-back")
+    operators: Operators = (("Neg", {"numbers": own.get("numbers")}), ("Sub", {each: own.get(each) for each in kept}))
+    why_not = None if site.elem_type(0) in FLOATS else Refusal("only floats are negated without a loss")
+    return Form("a difference", operators, lambda: of_inputs(site, write, exact=True), why_not)

@@ -35,7 +35,7 @@ from padfix.rules.build.forms import Form, by_another_rule, first_right
 from padfix.rules.build.laid_out_alike import laid_out_alike
 from padfix.rules.build.masked_forms import from_least_masked
 from padfix.rules.build.moved_forms import behind_convolution, behind_reshapes
-from padfix.rules.build.negative_forms import between_negatives
+from padfix.rules.build.negative_forms import between_negatives, negated_difference
 from padfix.rules.build.node_forms import negated_behind
 from padfix.rules.build.objections import Objection, objections, worst_objection
 from padfix.rules.build.passing_forms import (
@@ -48,7 +48,7 @@ from padfix.rules.build.passing_forms import (
 )
 from padfix.rules.build.told_batch import pooled_before
 from padfix.rules.build.uncopied_forms import uncopied_form
-from padfix.rules.build.whole_forms import with_whole_doubles
+from padfix.rules.build.whole_forms import as_dense_layer, with_whole_doubles
 from padfix.rules.build.written_forms import without_unnamed_ends
 from padfix.targets import Target, named
 
@@ -59,6 +59,7 @@ _OF_DATA = (
     "bytes",
     "channels-last",
     "constants",
+    "doubles-of-floats",
     "ends-model",
     "fewer-axes",
     "high-power",
@@ -92,9 +93,10 @@ _BY_MARK: Mapping[str, Callable[[Site], Iterable[Form]]] = {
     "kept-unwritten": lambda site: [kept_written(site)],
     "turns-longs": lambda site: [summed_with_nothing(site)],
     "takes-nothing": lambda site: [of_nothing(site)],
-    "doubles-of-floats": lambda site: [with_whole_doubles(site)],
+    "doubles-of-floats": lambda site: [as_dense_layer(site), with_whole_doubles(site)],
     "makes-lengths-late": early_lengths,
     "reads-list-of-lengths": lengths_as_tensors,
+    "spreads-alike": lambda site: [negated_difference(site)],
     "masks-by-numbers": lambda site: [from_least_masked(site)],
 }
 """By what a fact that fits a node says of it: the forms that are without that, for a target with such a fact alone."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from onnx import TensorProto, helper
@@ -17,13 +17,19 @@ from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.along_axes import FLOATS
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
+from padfix.rules.build.node_forms import of_inputs
 from padfix.rules.build.node_trials import as_declared, trials_of
 from padfix.rules.build.objections import Operators
 from padfix.rules.build.truth_forms import truth_forms
 from padfix.targets.traits import Traits
 
+if TYPE_CHECKING:
+    from padfix.graph.fragment_builder import FragmentBuilder
+
 _MOST_DIVISORS = 1 << 20
 """Elements of a constant that is written out."""
+
+_MATRIX = 2
 
 _MOD_SINCE = 10
 _INTEGERS_JOINED_SINCE = 12
@@ -53,6 +59,32 @@ def with_whole_doubles(site: Site) -> Form:
     why_not = Refusal("its constants join what they meet, or would be very large, or of open lengths (--shape)")
     operators: Operators = ((site.node.op_type, own),)
     return Form("doubles of the whole shape", operators, write, None if is_known and not is_joining else why_not)
+
+
+def as_dense_layer(site: Site) -> Form:
+    """Return a product with a matrix as a Gemm, of rows."""
+    weights, data, result = site.constant(1), site.input_type(0), site.scope.type_of(site.node.output[0])
+    known = None if data is None else data.rank
+    shape = () if result is None or result.shape is None else result.shape
+    lengths = [each if isinstance(each, int) else -1 for each in shape]
+    is_of_rows = weights is not None and weights.ndim == _MATRIX and site.constant(0) is None
+    is_matrix = known == _MATRIX
+
+    def write(builder: FragmentBuilder, value: Any, matrix: Any) -> Any:
+        if is_matrix:
+            return builder.op("Gemm", [value, matrix])
+        assert weights is not None
+        rows = builder.op("Gemm", [builder.reshaped(value, [-1, weights.shape[0]]), matrix])
+        return builder.reshaped(rows, lengths)
+
+    why_not = None
+    if site.node.op_type != "MatMul" or not is_of_rows or not known:
+        why_not = Refusal("it is no product of data with a constant matrix")
+    elif not is_matrix and (known < _MATRIX or not lengths or 0 in lengths or lengths.count(-1) > 1):
+        why_not = Refusal("it needs the lengths of what it gives (--shape)")
+    reshaped: Operators = () if is_matrix else (("Reshape", {"rank": _MATRIX}), ("Reshape", {"rank": known}))
+    operators: Operators = (*reshaped, ("Gemm", {"numbers": "double"}))
+    return Form("a Gemm", operators, lambda: of_inputs(site, write, exact=False), why_not)
 
 
 def cut_forms(site: Site) -> Iterator[Form]:
