@@ -123,7 +123,8 @@ def test_the_axes_that_a_pad_lists_are_known_not_to_be_the_batch(tmp_path: Path)
     [
         ("ncnn", [0, 1, 0, 0, 1, 0, 0, 0, 0, 0], ["Conv", "Concat", "Concat"]),
         ("ncnn", [0, 0, 1, 0, 1, 0, 0, 2, 0, 0], ["Conv", "Pad"]),
-        ("mnn", [0, 1, 0, 0, -1, 0, 0, 0, 0, 2], ["Conv", "Slice", "Concat", "Concat"]),
+        ("mnn", [0, 1, 0, 0, -1, 0, 0, 0, 0, 2], ["Conv", "Slice", "Pad"]),
+        ("mnn", [0, 1, 1, 1, 0, 0, 0, 0, 0, 0], ["Conv", "Pad", "Add"]),
     ],
 )
 def test_the_channels_of_a_volume_are_padded(target: str, pads: list[int], types: list[str], tmp_path: Path) -> None:
