@@ -31,7 +31,7 @@ settings.register_profile("ci", max_examples=50, derandomize=True, **_COMMON)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 
-_RULES, _MANY_CASES, _ONE_IN = "tests/rules/", 8, 3
+_SWEPT, _MANY_CASES, _ONE_IN = ("tests/rules/", "tests/sources/"), 8, 3
 """Where a test of so many cases or more is a sweep, and one in how many of them runs by default."""
 
 
@@ -50,8 +50,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Leave out what is not asked for, and let the longest begin.
 
     Skipped are slow tests, and most of long sweeps, without ``--slow``, and TensorFlow's tests where it is not
-    installed. A rule's test of many cases is a sweep, marked or not. No process is to be left with a long test when
-    the others have nothing to do any more.
+    installed. A rule's or a source's test of many cases is a sweep, marked or not. No process is to be left with a
+    long test when the others have nothing to do any more.
     """
     skip_slow = pytest.mark.skip(reason="a full sweep; run it with --slow")
     skip_tensorflow = pytest.mark.skip(reason='needs TensorFlow: pip install "padfix[tf]"')
@@ -61,7 +61,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         sweep = item.get_closest_marker("sweep")
         name = _test_of(item)
-        is_of_many = name.startswith(_RULES) and cases[name] >= _MANY_CASES
+        is_of_many = name.startswith(_SWEPT) and cases[name] >= _MANY_CASES
         every = sweep.args[0] if sweep is not None else _ONE_IN if is_of_many else 1
         left_out = places[name] % every != 0
         places[name] += 1

@@ -83,8 +83,8 @@ def test_a_deformed_convolution_samples_what_each_tap_meets(
     group = 2 if " group" in settings else 1
     given, names = f"float[{batch},4,6,7] X, float[{offsets}] o", f'X, W, o, ""{", m" if mask else ""}'
     given += f", float[{batch},{mask},{','.join(sizes)}] m" if mask else ""
-    weights = ", ".join(str(each % 7 - 3) for each in range(8 * (4 // group) * 9))
-    text = f"""({given}) => (float[{batch},8,{",".join(sizes)}] Y) <float[8,{4 // group},3,3] W = {{{weights}}}> {{
+    weights = ", ".join(str(each % 7 - 3) for each in range(2 * (4 // group) * 9))
+    text = f"""({given}) => (float[{batch},2,{",".join(sizes)}] Y) <float[2,{4 // group},3,3] W = {{{weights}}}> {{
         Y = DeformConv <{settings}> ({names}) }}"""
     written = converted(text, target, tmp_path)
     groups = int(offsets.split(",")[1]) // 18
