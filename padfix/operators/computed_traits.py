@@ -10,10 +10,14 @@ from padfix.operators.fused_layers import given_by
 from padfix.operators.held_lengths import reads_list_of_lengths
 from padfix.operators.numbers import bytes_of, elements_of
 from padfix.operators.positive import is_positive_for_certain
+from padfix.operators.shape_questions import rank_of
 from padfix.targets.traits import Traits
 
 _MOST_READ = 64
 """What is computed of a constant that is looked at."""
+
+_MATRIX = 2
+"""Axes of a matrix."""
 
 
 def computed_traits(scope: Scope, node: NodeProto) -> Traits:
@@ -27,8 +31,14 @@ def computed_traits(scope: Scope, node: NodeProto) -> Traits:
         "reads-list-of-lengths": reads_list_of_lengths(scope, node),
         "rank": None if known is None else known.rank,
         "elements": elements_of(None if known is None else known.elem_type),
+        "picks-of-stacks": node.op_type == "Gather" and _picks_of_stacks(scope, node),
         "bytes": bytes_of(scope, node.input[0] if node.input else ""),
     }
+
+
+def _picks_of_stacks(scope: Scope, node: NodeProto) -> bool:
+    """Whether a Gather picks from three axes or more by a number or a list."""
+    return rank_of(scope, node.input[0]) > _MATRIX and rank_of(scope, node.input[1]) < _MATRIX
 
 
 def _is_before_einsum(scope: Scope, node: NodeProto) -> bool:

@@ -299,6 +299,7 @@ MARKS = (
     "before-einsum",  # Of a constant that is computed: whether it comes to an Einsum of data.
     "lengths-chosen",  # Of an Expand of constants: whether a Where gives the lengths.
     "of-constants",  # Of a constant that other operators compute, which has elements as well.
+    "picks-of-stacks",  # Of such a Gather: whether it picks from three axes or more by a number or a list.
     # Of what picks elements: whether what is below 0 may be among indices that are computed, and whether constant
     # ones are of rows. Of OneHot: whether an index may be, or may be none of its places.
     "maybe-from-end",
