@@ -39,9 +39,15 @@ def bounds_of(scope: Scope, name: str, depth: int = 0) -> list[Bounds] | None:
         return _measured(scope, node, depth)
     if node.op_type in _ARITHMETIC or node.op_type == "Concat":
         given = [bounds_of(scope, each, depth + 1) for each in node.input]
+        if node.op_type in ("Concat", "Max", "Min"):
+            given = [
+                _of_any(scope, name) if each is None else each for name, each in zip(node.input, given, strict=True)
+            ]
         listed = [each for each in given if each is not None]
         if len(listed) < len(given):
             return None
+        if node.op_type == "Sub" and _leaves_part(scope, node, listed[0]):
+            return [(0, most) for _, most in listed[0]]
         is_joined = node.op_type == "Concat"
         return list(chain.from_iterable(listed)) if is_joined else _between(_ARITHMETIC[node.op_type], listed)
     if node.op_type not in _TAKING or (node.op_type == "Cast" and attributes.integer(node, "to", 0) not in _WHOLE):
@@ -54,6 +60,32 @@ def adds_nothing(scope: Scope, node: NodeProto) -> bool:
     """Whether the amounts of a Pad are worked out, and are 0 unless there is no batch."""
     amounts = bounds_of(scope, node.input[1]) if len(node.input) > 1 and node.input[1] else None
     return amounts is not None and all(each == (0, 0) for each in amounts)
+
+
+def may_be_negative(scope: Scope, name: str) -> bool | None:
+    """Whether some of a list of integers, which lengths may tell, is below 0; None where that is not known."""
+    bounds = bounds_of(scope, name)
+    if bounds is None or not any(least < 0 for least, _ in bounds):
+        return None if bounds is None else False
+    return True if all(most < 0 for least, most in bounds if least < 0) else None
+
+
+def _of_any(scope: Scope, name: str) -> list[Bounds] | None:
+    """Return the bounds of integers of which only is known how many there are."""
+    known = scope.type_of(name)
+    if known is None or known.lengths is None or known.elem_type not in _WHOLE:
+        return None
+    return [(-math.inf, math.inf)] * math.prod(known.lengths)
+
+
+def _leaves_part(scope: Scope, node: NodeProto, whole: list[Bounds]) -> bool:
+    """Whether what is taken off numbers that are not below 0 is a part of themselves, as of the two sides of a pad."""
+    part = scope.own_producer(node.input[1])
+    if part is None or normal_domain(part.domain) or part.op_type != "Div" or part.input[0] != node.input[0]:
+        return False
+    divisor = scope.constant(part.input[1])
+    is_below = any(least < 0 for least, _ in whole)
+    return divisor is not None and divisor.size in (1, len(whole)) and bool((divisor >= 1).all()) and not is_below
 
 
 def _measured(scope: Scope, node: NodeProto, depth: int) -> list[Bounds] | None:
@@ -132,10 +164,34 @@ def _between(compute: Callable[[Bounds, Bounds], Bounds], given: list[list[Bound
     return result
 
 
+def _product(one: Bounds, other: Bounds) -> Bounds:
+    ends = [0.0 if 0 in (left, right) else left * right for left in one for right in other]
+    return min(ends), max(ends)
+
+
+def _quotient(one: Bounds, other: Bounds) -> Bounds:
+    """Return the bounds of a division of integers; any number where it may be by less than 1."""
+    least, most = other
+    if least < 1:
+        return -math.inf, math.inf
+    by_each = [end if math.isinf(end) else math.trunc(end / by) for end in one for by in (least, most)]
+    return min(by_each), max(by_each)
+
+
+def _remainder(one: Bounds, other: Bounds) -> Bounds:
+    """Return the bounds of what is left of integers that are not below 0 by one that is above; else any number."""
+    if one[0] < 0 or other[0] < 1:
+        return -math.inf, math.inf
+    return 0, min(one[1], other[1] - 1)
+
+
 _ARITHMETIC: Mapping[str, Callable[[Bounds, Bounds], Bounds]] = {
     "Add": lambda one, other: (one[0] + other[0], one[1] + other[1]),
+    "Div": _quotient,
     "Max": lambda one, other: (max(one[0], other[0]), max(one[1], other[1])),
     "Min": lambda one, other: (min(one[0], other[0]), min(one[1], other[1])),
+    "Mod": _remainder,
+    "Mul": _product,
     "Sub": lambda one, other: (one[0] - other[1], one[1] - other[0]),
 }
 

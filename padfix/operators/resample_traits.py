@@ -18,6 +18,7 @@ from padfix.geometry.resampling import (
 )
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope
+from padfix.operators.lists import depends_on_data
 from padfix.operators.resample import Resample
 from padfix.operators.shape_questions import any_of
 from padfix.operators.told_lengths import told_sizes
@@ -54,6 +55,7 @@ def resample_traits(scope: Scope, node: NodeProto, resize: Resample) -> Traits:
         "axes-listed": resize.axes is not None,
         "axes-negative": any(axis < 0 for axis in resize.axes or ()),
         "amounts": "scales" if resize.scales else "sizes" if resize.sizes else "run-time",
+        "amounts-of-data": any(name and depends_on_data(scope, name) for name in node.input[1:]),
         "numbers-images": _is_of_several(resize),
         "empty-scales": _has_empty_scales(scope, node, resize),
         "factors": None if changed is None else _factors(changed),

@@ -30,7 +30,15 @@ from padfix.operators.elementwise import PLACES
 from padfix.operators.followed_batch import is_one_of_several, lie_within
 from padfix.operators.fused_layers import ends_model
 from padfix.operators.held_lengths import is_told_late, makes_lengths_late, reads_list_of_lengths
-from padfix.operators.lists import ON_ONE, SOFTENING, is_of_made_line, is_of_made_number, lists_for_numbers
+from padfix.operators.length_bounds import may_be_negative
+from padfix.operators.lists import (
+    ON_ONE,
+    SOFTENING,
+    depends_on_data,
+    is_of_made_line,
+    is_of_made_number,
+    lists_for_numbers,
+)
 from padfix.operators.mixed_images import mixes_images
 from padfix.operators.moved_results import activates_result, reads_moved_result
 from padfix.operators.numbers import (
@@ -382,7 +390,8 @@ def _pad(scope: Scope, node: NodeProto) -> Traits:
         "mode": attributes.text(node, "mode", "constant") or "constant",
         "mode-written": attributes.find(node, "mode") is not None,
         "amounts": "sizes" if is_told else "run-time",
-        "negative": None if amounts is None else min(amounts, default=0) < 0,
+        "amounts-of-data": any(name and depends_on_data(scope, name) for name in (*node.input[1:2], *node.input[3:4])),
+        "negative": _is_negative(scope, node, amounts),
         "value": _fill(scope, node),
         "value-unread": attributes.text(node, "mode", "constant") not in ("constant", "") and any(node.input[2:3]),
         "axes-listed": listed,
@@ -394,6 +403,12 @@ def _pad(scope: Scope, node: NodeProto) -> Traits:
         "before-average": any(each.op_type == "AveragePool" for each in scope.consumers(node.output[0])),
         "elements": elements_of(None if data is None else data.elem_type),
     }
+
+
+def _is_negative(scope: Scope, node: NodeProto, amounts: Sequence[int] | None) -> bool | None:
+    if amounts is None:
+        return may_be_negative(scope, node.input[1]) if any(node.input[1:2]) else None
+    return min(amounts, default=0) < 0
 
 
 def outer_traits(amounts: Sequence[int] | None) -> dict[str, Trait | None]:

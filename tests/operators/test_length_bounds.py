@@ -13,7 +13,7 @@ from padfix.operators.length_bounds import bounds_of
 
 HEAD = '<ir_version: 8, opset_import: ["" : 17]> g (float[N,L,3] X, int64[1] K) => (int64 R) '
 CONSTANTS = (
-    "<int64[1] none = {0}, int64[1] one = {1}, int64[1] end = {-1}, int64[2] row = {-1, 3}, int64[1] zero = {0}>"
+    "<int64[1] none = {0}, int64[1] one = {1}, int64[1] end = {-1}, int64[2] row = {-1, 3}, int64[1] zero = {0}, int64[1] two = {2}>"
 )
 
 ANY = (0, math.inf)
@@ -31,8 +31,20 @@ SOME = (1, math.inf)
         ("s = Shape (X) n = Slice (s, none, one, none) c = Cast <to = 1> (n) R = Cast <to = 7> (c)", None),
         ("s = Shape (X) n = Gather (s, none) u = Cast <to = 6> (n) R = Add (u, u)", [(2, math.inf)]),
         ("s = Shape (X) n = Gather (s, none) R = Concat <axis = 0> (none, n, one)", [(0, 0), SOME, (1, 1)]),
-        ("s = Shape (X) n = Gather (s, none) R = Concat <axis = 0> (n, K)", None),
+        ("s = Shape (X) n = Gather (s, none) R = Concat <axis = 0> (n, K)", [SOME, (-math.inf, math.inf)]),
         ("s = Shape (X) R = Add (s, s)", [(2, math.inf), ANY, (6, 6)]),
+        ("s = Shape (X) R = Mul (s, s)", [SOME, ANY, (9, 9)]),
+        ("s = Shape (X) R = Mul (s, row)", None),
+        ("s = Shape (X) n = Mul (s, end) R = Mul (n, none)", [(0, 0)] * 3),
+        ("s = Shape (X) R = Div (s, two)", [ANY, ANY, (1, 1)]),
+        ("s = Shape (X) n = Mul (s, end) R = Div (n, two)", [(-math.inf, 0), (-math.inf, 0), (-1, -1)]),
+        ("s = Shape (X) R = Div (two, s)", [(0, 2), (-math.inf, math.inf), (0, 0)]),
+        ("s = Shape (X) m = Mod (s, two) R = Sub (two, m)", [(1, 2), (1, 2), (1, 2)]),
+        ("s = Shape (X) n = Mul (s, end) R = Mod (n, two)", [(-math.inf, math.inf)] * 3),
+        ("s = Shape (X) h = Div (s, two) R = Sub (s, h)", [ANY, ANY, (0, 3)]),
+        ("s = Shape (X) n = Sub (s, two) h = Div (n, two) R = Sub (n, h)", [(-math.inf, math.inf)] * 2 + [(1, 1)]),
+        ("s = Shape (X) n = Gather (s, none) R = Max (n, K)", [SOME]),
+        ("s = Shape (X) n = Gather (s, none) R = Min (n, K)", [(-math.inf, math.inf)]),
         ("r = Reshape (X, row) s = Shape (r) R = Gather (s, none)", [ANY]),
         ("c = Slice (X, none, one, one) r = Reshape (c, row) s = Shape (r) R = Gather (s, none)", [ANY]),
         ("m = ReduceMax <axes = [1]> (X) r = Reshape (m, row) s = Shape (r) R = Gather (s, none)", [SOME]),
