@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 from onnx import NodeProto, TensorProto
 
 from padfix.geometry.padding import drops_window, effective_kernel
@@ -14,27 +13,22 @@ from padfix.operators.axis_order import order_traits
 from padfix.operators.batches import OF_IMAGES, is_of_another_batch, is_of_unlike_batches
 from padfix.operators.constant_chains import (
     gives_constant,
-    is_constant,
     is_constant_boolean,
     is_given_by_node,
     is_of_constants,
     is_steered_by_data,
     is_steered_by_results,
-    reads_constant_bytes,
     reads_unsigned_bytes,
-    worked_out,
 )
-from padfix.operators.constant_pad import extent_traits, given_pads
-from padfix.operators.data_order import CHANNELS, is_behind_window, is_untold_volume
+from padfix.operators.constant_pad import given_pads
+from padfix.operators.data_order import is_untold_volume
 from padfix.operators.elementwise import PLACES
 from padfix.operators.followed_batch import is_one_of_several, lie_within
 from padfix.operators.fused_layers import ends_model
 from padfix.operators.held_lengths import is_told_late, makes_lengths_late, reads_list_of_lengths
-from padfix.operators.length_bounds import may_be_negative
 from padfix.operators.lists import (
     ON_ONE,
     SOFTENING,
-    depends_on_data,
     is_of_made_line,
     is_of_made_number,
     lists_for_numbers,
@@ -49,6 +43,7 @@ from padfix.operators.numbers import (
     type_of_data,
 )
 from padfix.operators.other_traits import OTHERS
+from padfix.operators.pad_traits import fill_of, pad_traits
 from padfix.operators.padded_lines import keeps_line_of_eights
 from padfix.operators.passing import same_traits
 from padfix.operators.picking_traits import computed_weights, is_weight
@@ -67,7 +62,7 @@ from padfix.operators.steps_of_bytes import byte_traits
 from padfix.operators.transposed import TransposedWindow
 from padfix.operators.window import Pair, Shape, Window, is_row_of_nine
 from padfix.operators.written import SAME, is_unnamed_at_end, wrong_arity
-from padfix.targets.traits import COUNT, Trait, Traits
+from padfix.targets.traits import Trait, Traits
 
 _PLANE_AXES, _TALL, _NARROW = 2, 12, 8
 _NEAR_STRIDE = 2
@@ -136,7 +131,7 @@ def _gives_integers(scope: Scope, node: NodeProto) -> bool:
 
 def _own_traits(scope: Scope, node: NodeProto) -> Traits | None:
     if node.op_type == "Pad":
-        return _pad(scope, node)
+        return pad_traits(scope, node)
     if node.op_type in OTHERS:
         return OTHERS[node.op_type](scope, node)
     match read(scope, node):
@@ -371,83 +366,10 @@ def _pairs_before(scope: Scope, node: NodeProto) -> list[Pair] | None:
     if before is None or before.op_type != "Pad" or normal_domain(before.domain):
         return []
     mode = attributes.text(before, "mode", "constant") or "constant"
-    if mode != "constant" or _fill(scope, before) not in ("zero", None):
+    if mode != "constant" or fill_of(scope, before) not in ("zero", None):
         return []
     amounts = given_pads(scope, before)
     if amounts is None or (len(before.input) > 3 and before.input[3]):
         return None
     half = len(amounts) // 2
     return list(zip(amounts[:half], amounts[half:], strict=True))
-
-
-def _pad(scope: Scope, node: NodeProto) -> Traits:
-    amounts = given_pads(scope, node)
-    data = scope.type_of(node.input[0]) if node.input and node.input[0] else None
-    listed = len(node.input) > 3 and bool(node.input[3])
-    told = None if amounts is None or listed else amounts
-    is_told = amounts is not None and (not listed or scope.constant(node.input[3]) is not None)
-    return {
-        "mode": attributes.text(node, "mode", "constant") or "constant",
-        "mode-written": attributes.find(node, "mode") is not None,
-        "amounts": "sizes" if is_told else "run-time",
-        "amounts-of-data": any(name and depends_on_data(scope, name) for name in (*node.input[1:2], *node.input[3:4])),
-        "negative": _is_negative(scope, node, amounts),
-        "value": _fill(scope, node),
-        "value-unread": attributes.text(node, "mode", "constant") not in ("constant", "") and any(node.input[2:3]),
-        "axes-listed": listed,
-        "reads-constant-bytes": reads_constant_bytes(scope, node),
-        **outer_traits(told),
-        "end-alone": None if not told else bool(axes_padded_behind(scope, node, told)),
-        "rank": None if data is None else data.rank,
-        **extent_traits(scope, node, told),
-        "before-average": any(each.op_type == "AveragePool" for each in scope.consumers(node.output[0])),
-        "elements": elements_of(None if data is None else data.elem_type),
-    }
-
-
-def _is_negative(scope: Scope, node: NodeProto, amounts: Sequence[int] | None) -> bool | None:
-    if amounts is None:
-        return may_be_negative(scope, node.input[1]) if any(node.input[1:2]) else None
-    return min(amounts, default=0) < 0
-
-
-def outer_traits(amounts: Sequence[int] | None) -> dict[str, Trait | None]:
-    """Return whether amounts, all begins first, pad the batch, or it or the channels, and by how many runs of axes.
-
-    A run is an axis that is padded, or all that are not between two of those; one of no axes is before a padded first.
-    """
-    if amounts is None or len(amounts) % 2:
-        return {"outer-axes": None, "batch-axis": None, "padded-runs": None}
-    half = len(amounts) // 2
-    padded = [bool(amounts[axis] or amounts[half + axis]) for axis in range(half)]
-    runs = sum(each or before for each, before in zip(padded, [True, *padded], strict=False)) + any(padded[:1])
-    return {"outer-axes": any(padded[:2]), "batch-axis": any(padded[:1]), "padded-runs": min(runs, COUNT[-1])}
-
-
-def axes_padded_behind(scope: Scope, node: NodeProto, amounts: Sequence[int]) -> list[int]:
-    """Return which axis of those that may lie last is padded behind alone: the last, and behind a window the channels.
-
-    Runtimes keep what a window gives with its channels last.
-    """
-    half = len(amounts) // 2
-    last = {half - 1, CHANNELS} if half > CHANNELS and is_behind_window(scope, node.input[0]) else {half - 1}
-    return [axis for axis in sorted(last) if is_end_alone((amounts[axis], amounts[half + axis]))]
-
-
-def is_end_alone(last: Pair) -> bool:
-    """Whether there is padding behind the last axis and none before it."""
-    return last[0] == 0 < last[1]
-
-
-def _fill(scope: Scope, node: NodeProto) -> str | None:
-    """Return what kind of number a Pad of constants adds."""
-    if scope.opset < 11:
-        written = attributes.find(node, "value")
-        value = np.float32(0 if written is None else written.f)
-    else:
-        name = node.input[2] if len(node.input) > 2 else ""
-        known = worked_out(scope, name) if name else np.zeros(1, np.float32)
-        if known is None or known.size != 1:
-            return "computed" if known is None and not is_constant(scope, name) else None
-        value = known.reshape(-1)[0]
-    return "zero" if value == 0 else "finite" if np.isfinite(float(value)) else "infinite"

@@ -17,8 +17,9 @@ from padfix.operators.axis_order import order_of_axes
 from padfix.operators.constant_chains import chain_of
 from padfix.operators.constant_pad import given_pads
 from padfix.operators.length_bounds import adds_nothing
+from padfix.operators.pad_traits import axes_padded_behind, outer_traits
 from padfix.operators.refusal import Refusal
-from padfix.operators.traits import axes_padded_behind, outer_traits, traits_of
+from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site, Trial, TrialInput
 from padfix.rules.build.along_axes import (
     FLOATS,

@@ -104,7 +104,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "resized-axes": COUNT,
     "outer-axes": SWITCH,
     "batch-axis": SWITCH,
-    "padded-runs": COUNT,  # Of Pad: how many runs of axes it lays out, padded ones each by itself.
+    "padded-runs": COUNT,  # Of Pad: how many runs of axes it lays out at the most, padded ones each by itself.
     "rank": COUNT,
     "mode-written": SWITCH,
     # Of a Slice that padfix writes.

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from padfix.operators.pad_traits import outer_traits
 from padfix.operators.refusal import Refusal
-from padfix.operators.traits import outer_traits
 from padfix.rules.base import Rewrite, Site, Trial
 from padfix.rules.build.forms import Form
 from padfix.rules.build.objections import Operators

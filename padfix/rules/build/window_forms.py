@@ -16,10 +16,10 @@ from onnx import TensorProto
 from padfix.geometry.padding import effective_kernel, end_without_ceil_mode
 from padfix.graph import attributes
 from padfix.operators.numbers import elements_of, multiplies_whole_numbers
+from padfix.operators.pad_traits import is_end_alone
 from padfix.operators.picking_traits import computed_weights
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import (
-    is_end_alone,
     pad_before,
     padding_of,
     traits_of,
