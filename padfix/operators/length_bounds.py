@@ -53,7 +53,18 @@ def bounds_of(scope: Scope, name: str, depth: int = 0) -> list[Bounds] | None:
     if node.op_type not in _TAKING or (node.op_type == "Cast" and attributes.integer(node, "to", 0) not in _WHOLE):
         return None
     first = bounds_of(scope, node.input[0], depth + 1)
-    return None if first is None else elements_taken(scope, node, first)
+    if first is None:
+        return None
+    return elements_taken(scope, node, first) or _looked_up(scope, node, first)
+
+
+def _looked_up(scope: Scope, node: NodeProto, table: list[Bounds]) -> list[Bounds] | None:
+    """Return the bounds of what a Gather picks from a list by places that are not known."""
+    places = scope.type_of(node.input[1]) if node.op_type == "Gather" and table else None
+    known = scope.type_of(node.input[0])
+    if places is None or places.lengths is None or known is None or known.rank != 1:
+        return None
+    return [(min(least for least, _ in table), max(most for _, most in table))] * math.prod(places.lengths)
 
 
 def adds_nothing(scope: Scope, node: NodeProto) -> bool:

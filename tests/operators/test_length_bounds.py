@@ -12,9 +12,7 @@ from padfix.operators.inference import infer
 from padfix.operators.length_bounds import bounds_of
 
 HEAD = '<ir_version: 8, opset_import: ["" : 17]> g (float[N,L,3] X, int64[1] K) => (int64 R) '
-CONSTANTS = (
-    "<int64[1] none = {0}, int64[1] one = {1}, int64[1] end = {-1}, int64[2] row = {-1, 3}, int64[1] zero = {0}, int64[1] two = {2}>"
-)
+CONSTANTS = "<int64[1] none = {0}, int64[1] one = {1}, int64[1] end = {-1}, int64[2] row = {-1, 3}, int64[1] zero = {0}, int64[1] two = {2}>"
 
 ANY = (0, math.inf)
 SOME = (1, math.inf)
@@ -44,6 +42,8 @@ SOME = (1, math.inf)
         ("s = Shape (X) h = Div (s, two) R = Sub (s, h)", [ANY, ANY, (0, 3)]),
         ("s = Shape (X) n = Sub (s, two) h = Div (n, two) R = Sub (n, h)", [(-math.inf, math.inf)] * 2 + [(1, 1)]),
         ("s = Shape (X) n = Gather (s, none) R = Max (n, K)", [SOME]),
+        ("R = Gather (row, K)", [(-1, 3)]),
+        ("s = Shape (X) R = Gather (s, K)", [ANY]),
         ("s = Shape (X) n = Gather (s, none) R = Min (n, K)", [(-math.inf, math.inf)]),
         ("r = Reshape (X, row) s = Shape (r) R = Gather (s, none)", [ANY]),
         ("c = Slice (X, none, one, one) r = Reshape (c, row) s = Shape (r) R = Gather (s, none)", [ANY]),
