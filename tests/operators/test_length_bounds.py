@@ -12,7 +12,10 @@ from padfix.operators.inference import infer
 from padfix.operators.length_bounds import bounds_of
 
 HEAD = '<ir_version: 8, opset_import: ["" : 17]> g (float[N,L,3] X, int64[1] K) => (int64 R) '
-CONSTANTS = "<int64[1] none = {0}, int64[1] one = {1}, int64[1] end = {-1}, int64[2] row = {-1, 3}, int64[1] zero = {0}, int64[1] two = {2}>"
+CONSTANTS = (
+    "<int64[1] none = {0}, int64[1] one = {1}, int64[1] end = {-1}, int64[2] row = {-1, 3}, int64[1] zero = {0}, "
+    "int64[1] two = {2}>"
+)
 
 ANY = (0, math.inf)
 SOME = (1, math.inf)

@@ -177,17 +177,25 @@ def _from_least_overlap(site: Site) -> Form:
 _OVERLAP = 3
 """Which input of a NonMaxSuppression tells how much boxes may overlap."""
 
-_CORNERS = ((0, 1, 0, 1), (1, 0, 1, 0), (0, -0.5, 0, 0.5), (-0.5, 0, 0.5, 0))
-"""What x, y, width and height add to the first y and x, and to the last, of a box."""
+_CENTRES = ((0, 1, 0, 1), (1, 0, 1, 0), (0, 0, 0, 0), (0, 0, 0, 0))
+_LENGTHS = ((0, 0, 0, 0), (0, 0, 0, 0), (0, -0.5, 0, 0.5), (-0.5, 0, 0.5, 0))
+"""What x and y, and width and height, add to the first y and x, and to the last, of a box."""
 
 
 def _by_corners(site: Site) -> Form:
-    """Return a NonMaxSuppression of boxes by their corners, which are a product of their centres and lengths."""
+    """Return a NonMaxSuppression of boxes by their corners, which are a product of their centres and lengths.
+
+    A box of a length below 0 overlaps none; by its corners it would be one of the length without the sign. It is given
+    the length 0, with which it overlaps none either.
+    """
     dtype = helper.tensor_dtype_to_np_dtype(site.elem_type(0))
 
     def write() -> Rewrite:
         builder = site.builder()
-        boxes = builder.op("MatMul", [builder.input(site.input_name(0)), builder.constant(np.array(_CORNERS, dtype))])
+        given = builder.input(site.input_name(0))
+        centres = builder.op("MatMul", [given, builder.constant(np.array(_CENTRES, dtype), "centres")])
+        lengths = builder.constant(np.array(_LENGTHS, dtype), "lengths")
+        boxes = builder.op("Add", [centres, builder.op("MatMul", [builder.op("Relu", [given]), lengths])])
         others = [builder.input(name) for name in site.node.input[1:]]
         node = copied(site.node, without=("center_point_box",))
         builder.output(site.node.output[0], builder.original(node, [boxes, *others]))
@@ -196,7 +204,9 @@ def _by_corners(site: Site) -> Form:
     own = traits_of(site.scope, site.node) or {}
     why_not = None if own.get("boxes-by-centre") else Refusal("its boxes are told by their corners")
     operators: Operators = (
+        ("Relu", {}),
         ("MatMul", {"rank": 3, "by-a-matrix": True}),
+        ("Add", {}),
         ("NonMaxSuppression", {**own, "boxes-by-centre": False}),
     )
     return Form("boxes by their corners", operators, write, why_not)
