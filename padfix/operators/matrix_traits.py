@@ -12,7 +12,7 @@ from padfix.operators.constant_chains import is_constant
 from padfix.operators.fused_layers import MATRIX
 from padfix.operators.lists import depends_on_data
 from padfix.operators.loaded_lengths import counted_lengths_differ
-from padfix.operators.shape_questions import copied_along_first, is_by_a_number
+from padfix.operators.shape_questions import any_of, copied_along_first, is_by_a_number
 from padfix.targets.traits import Traits
 
 
@@ -26,6 +26,7 @@ def matrix_traits(scope: Scope, node: NodeProto) -> Traits:
         "list-second": second,
         "by-a-matrix": ranks[1] == 2,
         "by-a-number": is_by_a_number(scope, node),
+        "spread-alike": _are_spread_alike(scope, node),
         "copied-along-first": bool(copied_along_first(scope, node)),
         "scaled": _is_scaled(scope, node),
         "squares": len(node.input) > 1 and len(set(node.input)) == 1,
@@ -33,6 +34,24 @@ def matrix_traits(scope: Scope, node: NodeProto) -> Traits:
         "by-fewer-constants": _is_by_fewer_constants(scope, node),
         "numbers-images": gives_each_image_its_own(scope, node, MATRIX),
     }
+
+
+def _are_spread_alike(scope: Scope, node: NodeProto) -> bool | None:
+    """Whether both factors have as many matrices, and fewer than the result; None where that is not known."""
+    types = [scope.type_of(name) for name in (*node.input[:2], node.output[0])]
+    shapes = [None if known is None or known.shape is None else known.shape[:-MATRIX] for known in types]
+    result = shapes.pop()
+    if result is None or None in shapes:
+        return None
+    factors = [(1,) * (len(result) - len(shape)) + tuple(shape) for shape in shapes if shape is not None]
+    spread = [
+        any_of([None if None in pair else pair[0] != pair[1] for pair in zip(factor, result, strict=True)])
+        for factor in factors
+    ]
+    if False in spread:
+        return False
+    told = [[each for each in factor if isinstance(each, int)] for factor in factors]
+    return math.prod(told[0]) == math.prod(told[1]) if all(len(each) == len(result) for each in told) else None
 
 
 def _is_scaled(scope: Scope, node: NodeProto) -> bool:

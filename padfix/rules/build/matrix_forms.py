@@ -50,6 +50,7 @@ def matrix_forms(site: Site) -> Iterator[Form]:
     if own["list-first"] or own["list-second"]:
         yield Form("matrices in place of lists", operators, lambda: of_inputs(site, write, exact=False), why_not)
     yield _without_first(site)
+    yield _repeated(site)
     yield from _row_by_row(site)
     yield from _turned_about(site)
     yield from product_from_left(site)
@@ -76,6 +77,25 @@ def _without_first(site: Site) -> Form:
     if None in lengths:
         why_not = Refusal("it needs the lengths of its input (--shape)")
     return Form("matrices without a first axis", operators, lambda: of_inputs(site, write, exact=False), why_not)
+
+
+def _repeated(site: Site) -> Form:
+    """Return a product whose first factor has as many matrices as the result, where both factors had fewer."""
+    first, second = (None if (each := site.input_type(place)) is None else each.lengths for place in (0, 1))
+    shape: tuple[int, ...] = ()
+    if first is not None and second is not None and min(len(first), len(second)) >= MATRIX:
+        shape = (*np.broadcast_shapes(first[:-MATRIX], second[:-MATRIX]), *first[-MATRIX:])
+
+    def write(builder: FragmentBuilder, first: Any, second: Any) -> Any:
+        repeated = builder.op("Expand", [first, builder.constant(np.array(shape, np.int64), "shape")])
+        return builder.op("MatMul", [repeated, second])
+
+    own = traits_of(site.scope, site.node) or {}
+    operators: Operators = (("Expand", {}), ("MatMul", {**own, "spread-alike": False, "rank": len(shape)}))
+    why_not = None if shape else Refusal("it needs the lengths of its inputs (--shape)")
+    if own.get("spread-alike") is False:
+        why_not = Refusal("one of its factors is not repeated")
+    return Form("its first matrices repeated", operators, lambda: of_inputs(site, write, exact=False), why_not)
 
 
 def _alone(shape: Sequence[int]) -> list[int]:
