@@ -39,6 +39,8 @@ def matrix_traits(scope: Scope, node: NodeProto) -> Traits:
 def _are_spread_alike(scope: Scope, node: NodeProto) -> bool | None:
     """Whether both factors have as many matrices, and fewer than the result; None where that is not known."""
     types = [scope.type_of(name) for name in (*node.input[:2], node.output[0])]
+    if any(known is not None and known.rank is not None and known.rank < MATRIX for known in types):
+        return False
     shapes = [None if known is None or known.shape is None else known.shape[:-MATRIX] for known in types]
     result = shapes.pop()
     if result is None or None in shapes:

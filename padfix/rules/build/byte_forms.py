@@ -204,6 +204,9 @@ def caller_forms(site: Site) -> Iterator[Form]:
     def told(builder: FragmentBuilder, given: list[Any], place: int) -> Any:
         """Return the scale or the zero point in floats, along the axis; None where there is no zero point."""
         value, type_ = site.constant(place), site.input_type(place)
+        block = attributes.integer(site.node, "block_size", 0) or 0
+        if block and site.input_name(place):
+            return _of_blocks(site, builder, given[place], place, axis)
         if value is not None:
             value = value.astype(np.float32)
             shape = () if value.size == 1 else (-1, *[1] * (rank - axis - 1))
@@ -238,15 +241,46 @@ def caller_forms(site: Site) -> Iterator[Form]:
         yield Form(way, (*parts, *_BACK), way_to_write, why_not, _ROUND_SINCE)
 
 
+def _of_blocks(site: Site, builder: FragmentBuilder, given: Any, place: int, axis: int) -> Any:
+    """Return in floats the scales or zero points of blocks, each for every element of its block."""
+    data, known, value = site.input_type(0), site.input_type(place), site.constant(place)
+    assert data is not None
+    assert data.lengths is not None
+    assert known is not None
+    assert known.lengths is not None
+    block = attributes.integer(site.node, "block_size", 0) or 0
+    if value is not None:
+        whole = np.repeat(value.astype(np.float32), block, axis)
+        return builder.constant(whole[(slice(None),) * axis + (slice(data.lengths[axis]),)], "scale")
+    result = given if place == 1 else builder.op("Cast", [given], {"to": TensorProto.FLOAT})
+    before, behind = known.lengths[: axis + 1], known.lengths[axis + 1 :]
+    apart = builder.constant(np.array((*before, block, *behind)), "shape")
+    result = builder.op("Expand", [builder.reshaped(result, [*before, 1, *behind]), apart])
+    result = builder.reshaped(result, [*before[:-1], -1, *behind])
+    if before[-1] * block == data.lengths[axis]:
+        return result
+    bounds = (builder.constant(np.array([each])) for each in (0, data.lengths[axis], axis))
+    return builder.op("Slice", [result, *bounds])
+
+
+def _are_blocks_known(site: Site) -> bool:
+    """Whether what is quantized and its scales are of known lengths, which are those of blocks."""
+    types = [site.input_type(place) for place in range(3) if site.input_name(place)]
+    return all(each is not None and each.lengths is not None for each in types)
+
+
 def _why_not_stepped(site: Site) -> Refusal | None:
     known = site.input_type(0)
     shapes = [
         None if each is None else each.shape for each in map(site.input_type, (1, 2) if site.input_name(2) else (1,))
     ]
-    if known is None or not known.rank or any(each is None or len(each) > 1 for each in shapes):
-        return Refusal("the rank of its data, its scale or zero point is not known, or there is a scale for each block")
-    if attributes.integer(site.node, "block_size", 0) or site.elem_type(1) != TensorProto.FLOAT:
-        return Refusal("there is a scale for each block, or it is not of single precision")
+    if site.elem_type(1) != TensorProto.FLOAT:
+        return Refusal("its scale is not of single precision")
+    if attributes.integer(site.node, "block_size", 0):
+        if not _are_blocks_known(site):
+            return Refusal("it needs the lengths of what has a scale for each block (--shape)")
+    elif known is None or not known.rank or any(each is None or len(each) > 1 for each in shapes):
+        return Refusal("the rank of its data, its scale or zero point is not known")
     if site.node.op_type == "DequantizeLinear" and not site.input_name(2) and _quantized(site) == TensorProto.INT32:
         return None
     return None if _quantized(site) in _BOUNDS else Refusal("what is quantized is no byte")

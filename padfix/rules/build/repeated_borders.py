@@ -42,7 +42,10 @@ def joined_slices(
         each
         for axis in axes
         for each in (
-            ("Slice", {"rank": rank, "first-axis": axis == 0, "open-batch": not isinstance(lengths[0], int)}),
+            (
+                "Slice",
+                {"rank": rank, "first-axis": axis == 0, "open-batch": not (lengths and isinstance(lengths[0], int))},
+            ),
             ("Concat", {"first-axis": axis == 0}),
         )
     )

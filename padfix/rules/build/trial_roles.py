@@ -75,6 +75,14 @@ def _uniform(low: float, high: float) -> Role:
     return lambda wanted: wanted.random.uniform(low, high, wanted.shape)
 
 
+def _factors(wanted: Wanted) -> npt.ArrayLike:
+    """Return numbers of both signs about 1, of which many can be multiplied in any order."""
+    signs = wanted.random.choice((-1, 1), wanted.shape)
+    if wanted.dtype.kind != "f":
+        return signs if wanted.dtype.kind == "i" else np.abs(signs)
+    return signs * wanted.random.uniform(0.75, 1.25, wanted.shape)
+
+
 def _along_axis(wanted: Wanted) -> npt.ArrayLike:
     return wanted.below(wanted.axis)
 
@@ -212,6 +220,7 @@ ROLES: dict[tuple[str, int], Role] = {
     ("QLinearMatMul", 4): _uniform(0.25, 2.0),
     ("QLinearMatMul", 6): _uniform(0.25, 2.0),
     ("QuantizeLinear", 1): _uniform(0.25, 2.0),
+    ("ReduceProd", 0): _factors,
     ("Range", 0): _counted(1, 9),
     ("Range", 1): _counted(9, 1),
     ("Range", 2): _always(2),
