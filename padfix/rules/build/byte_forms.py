@@ -281,6 +281,8 @@ def _why_not_stepped(site: Site) -> Refusal | None:
             return Refusal("it needs the lengths of what has a scale for each block (--shape)")
     elif known is None or not known.rank or any(each is None or len(each) > 1 for each in shapes):
         return Refusal("the rank of its data, its scale or zero point is not known")
+    if site.node.op_type == "DequantizeLinear" and _quantized(site) in (TensorProto.INT16, TensorProto.UINT16):
+        return None
     if site.node.op_type == "DequantizeLinear" and not site.input_name(2) and _quantized(site) == TensorProto.INT32:
         return None
     return None if _quantized(site) in _BOUNDS else Refusal("what is quantized is no byte")
