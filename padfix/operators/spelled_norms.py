@@ -130,8 +130,18 @@ def squared(scope: Scope, node: NodeProto) -> str:
         return ""
     exponent = scope.constant(node.input[1])
     is_two = exponent is not None and set(exponent.reshape(-1).tolist()) == {2}
-    is_square = is_two if node.op_type == "Pow" else node.input[0] == node.input[1]
+    is_square = is_two if node.op_type == "Pow" else _are_one(scope, *node.input)
     return node.input[0] if is_square else ""
+
+
+def _are_one(scope: Scope, first: str, second: str) -> bool:
+    """Whether two names are of one value: the same name, or given by two nodes that are alike."""
+    one, other = scope.own_producer(first), scope.own_producer(second)
+    if first == second or one is None or other is None:
+        return first == second
+    places = [[*each.output].index(name) for each, name in ((one, first), (other, second))]
+    told = [(each.op_type, each.domain, [*each.input], [*each.attribute]) for each in (one, other)]
+    return places[0] == places[1] and told[0] == told[1]
 
 
 def _scales_behind(scope: Scope, mean: NodeProto) -> list[Shape]:

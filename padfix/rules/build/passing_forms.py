@@ -11,11 +11,10 @@ from onnx import NodeProto, TensorProto, helper
 from padfix.graph import attributes
 from padfix.operators.axis_order import ORDER
 from padfix.operators.constant_chains import chain_of
-from padfix.operators.numbers import numbers_of
 from padfix.operators.passing import passed_on, pieces_of
 from padfix.operators.reduced_lines import by_channels_of_lines
 from padfix.operators.refusal import Refusal
-from padfix.operators.spelled_norms import is_norm_of_squares
+from padfix.operators.spelled_norms import is_norm_of_squares, squared
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site, TrialInput
 from padfix.rules.build.along_axes import FLOATS
@@ -283,52 +282,37 @@ def power_forms(site: Site) -> Iterator[Form]:
 
 def squared_forms(site: Site) -> Iterator[Form]:
     """Yield a product of data with themselves as a power, and as one of their sizes."""
+    makers = () if len(set(site.node.input)) == 1 else _alike_makers(site)
+    types = {name: site.scope.type_of(name) for each in makers for name in each.input}
+    trial = {name: like(known) for name, known in types.items() if known is not None}
 
     def write() -> Rewrite:
         builder = site.builder()
         two = builder.constant(np.array(2, helper.tensor_dtype_to_np_dtype(site.elem_type(0))), "two")
-        builder.output(site.node.output[0], builder.op("Pow", [builder.input(site.input_name(0)), two]))
-        return Rewrite(builder.build(), trials_of(site))
+        if not makers:
+            builder.output(site.node.output[0], builder.op("Pow", [builder.input(site.input_name(0)), two]))
+            return Rewrite(builder.build(), trials_of(site))
+        data = builder.original(copied(makers[0]), [builder.input(name) for name in makers[0].input])
+        builder.output(site.node.output[0], builder.op("Pow", [data, two]))
+        return Rewrite(builder.build(), (trial,), replaces=makers)
 
-    why_not = None if len(set(site.node.input)) == 1 else Refusal("its factors are two")
+    why_not = Refusal("its factors are two") if len(set(site.node.input)) > 1 and not makers else None
     if site.elem_type(0) not in FLOATS:
         why_not = Refusal("its data are no floats")
+    elif makers and None in types.values():
+        why_not = Refusal("the types of what its factors are computed from are not known")
     squares = {"squares-for-norm": is_norm_of_squares(site.scope, site.node)}
     yield Form("a power", (("Pow", {"exponent": "two", **squares}),), write, why_not)
+    why_not = why_not or (Refusal("its factors are two") if makers else None)
     yield _of_sizes(site, why_not)
 
 
-def squared_integer_forms(site: Site) -> Iterator[Form]:
-    """Yield the square of integers as a product with the larger of them and themselves, which are two factors."""
-    is_power = site.node.op_type == "Pow"
-    told = site.constant(1) if is_power else None
-    why_not = None
-    if (
-        not (told is not None and told.size == 1 and told.item() == SQUARE)
-        if is_power
-        else len(set(site.node.input)) > 1
-    ):
-        why_not = Refusal("it is no square")
-    elif numbers_of(site.scope, site.input_name(0)) != "integer":
-        why_not = Refusal("its data are no integers")
-
-    operators: Operators = (
-        ("Max", {"inputs": 2, "broadcasts": False, "numbers": "integer"}),
-        ("Mul", {"gate-second": False, "numbers": "integer"}),
-    )
-    since = MAXIMUM_OF_INTEGERS_SINCE
-
-    def rewritten() -> Rewrite:
-        builder = site.builder(max(site.opset, since))
-        value = builder.input(site.input_name(0))
-        builder.output(site.node.output[0], builder.op("Mul", [value, builder.op("Max", [value, value])]))
-        return Rewrite(builder.build(), trials_of(site), exact=True)
-
-    yield Form("a product with the larger of its data and themselves", operators, rewritten, why_not, since)
-
-
-SQUARE = 2
-"""The exponent of a square."""
+def _alike_makers(site: Site) -> tuple[NodeProto, ...]:
+    """Return the two differences that are one, of which a product is the square."""
+    if not squared(site.scope, site.node):
+        return ()
+    makers = [site.scope.own_producer(name) for name in site.node.input]
+    return tuple(each for each in makers if each is not None and each.op_type == "Sub")
 
 
 def _of_sizes(site: Site, why_not: Refusal | None) -> Form:
