@@ -90,7 +90,6 @@ from padfix.rules.build.passing_forms import (
     parted_forms,
     power_forms,
     squared_forms,
-    squared_integer_forms,
     typed_forms,
 )
 from padfix.rules.build.picked_elements import slices_of_picked
@@ -108,6 +107,7 @@ from padfix.rules.build.slice_forms import slice_forms
 from padfix.rules.build.softmax_forms import hardmax_forms, logarithm_forms, softmax_forms
 from padfix.rules.build.sorted_forms import listed_unique
 from padfix.rules.build.space_forms import depth_forms, pooling_forms, replaced
+from padfix.rules.build.square_forms import squared_integer_forms
 from padfix.rules.build.target_rule import TargetRule
 from padfix.rules.build.told_batch import pooled_forms
 from padfix.rules.build.told_forms import image_forms, picked_lengths, reversed_forms, told_forms

@@ -12,7 +12,7 @@ from padfix.rules.build.index_forms import MAXIMUM_OF_INTEGERS_SINCE
 from padfix.rules.build.node_trials import trials_of
 from padfix.rules.build.objections import Operators
 
-SQUARE = 2
+_SQUARE = 2
 """The exponent of a square."""
 
 
@@ -22,7 +22,7 @@ def squared_integer_forms(site: Site) -> Iterator[Form]:
     told = site.constant(1) if is_power else None
     why_not = None
     if (
-        not (told is not None and told.size == 1 and told.item() == SQUARE)
+        not (told is not None and told.size == 1 and told.item() == _SQUARE)
         if is_power
         else len(set(site.node.input)) > 1
     ):
