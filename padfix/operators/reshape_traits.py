@@ -24,6 +24,7 @@ from padfix.operators.open_lengths import leaves_known_lengths
 from padfix.operators.picked_parts import is_taken_apart
 from padfix.operators.shuffles import shuffles_channels, shuffles_pixels
 from padfix.operators.told_lengths import measures_images
+from padfix.operators.turned_volumes import axes_turned_before
 from padfix.targets.traits import Traits
 
 _MATRIX = 2
@@ -52,6 +53,7 @@ def reshape_traits(scope: Scope, node: NodeProto) -> Traits:
         "shuffles": shuffles_channels(scope, node) or shuffles_pixels(scope, node),
         "measures-images": measures_images(scope, node),
         "measures-by-lists": is_told_late(scope, node) and not is_steered_by_data(scope, node),
+        "axes-turned-before": axes_turned_before(scope, node),
         "of-thin-image": _is_of_thin_image(scope, node),
         "of-square-product": known is not None and is_of_square_product(scope, node.input[0], known.shape or ()),
         "leaves-known-lengths": leaves_known_lengths(scope, node),

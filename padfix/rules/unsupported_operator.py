@@ -36,6 +36,7 @@ from padfix.rules.build.activation_forms import (
 from padfix.rules.build.apart_from_layers import apart_forms
 from padfix.rules.build.as_floats import as_floats, in_sixteen_bits
 from padfix.rules.build.axes_put_last import axes_put_last
+from padfix.rules.build.block_swaps import block_swaps
 from padfix.rules.build.broadcast_forms import (
     appended_forms,
     choice_forms,
@@ -397,7 +398,9 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "Flatten": _first(flattening_forms, moved_forms),
     "DepthToSpace": depth_forms,
     "SpaceToDepth": depth_forms,
-    "Reshape": _first(axes_of_number, number_forms, told_forms, image_forms, _numbered, listed_first, pooled_forms),
+    "Reshape": _first(
+        axes_of_number, number_forms, told_forms, image_forms, _numbered, listed_first, pooled_forms, block_swaps
+    ),
     "Sub": rows_first(_first(apart_forms, negated_forms)),
     "Div": rows_first(_first(score_forms, apart_forms, reciprocal_forms, negated_forms, inverse_forms, divided_forms)),
     "ReverseSequence": _first(reversed_forms, PLAIN_FORMS["ReverseSequence"]),
@@ -411,7 +414,7 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     **dict.fromkeys(RECURRENT, recurrent_forms),
     "RoiAlign": roi_forms,
     "Round": round_forms,
-    "Transpose": _first(written_order, reshaped_forms, exchange_forms, moved_forms, pooled_forms),
+    "Transpose": _first(written_order, reshaped_forms, exchange_forms, moved_forms, pooled_forms, block_swaps),
     "Gemm": _first(copied_lengths, dense_forms),
     "MatMul": _first(copied_lengths, PLAIN_FORMS["MatMul"]),
     "LayerNormalization": _first(whole_weights, layer_norm_forms, definition_forms),

@@ -104,6 +104,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "resized-axes": COUNT,
     "outer-axes": SWITCH,
     "batch-axis": SWITCH,
+    "axes-turned-before": COUNT,  # Of a Reshape: how many axes a Transpose turns between another one and it.
     "padded-runs": COUNT,  # Of Pad: how many runs of axes it lays out at the most, padded ones each by itself.
     "rank": COUNT,
     "mode-written": SWITCH,
@@ -246,6 +247,7 @@ UNSAID: Mapping[str, Trait] = {
     **dict.fromkeys(MARKS, False),
     "alike": "none",
     "axes": 4,
+    "axes-turned-before": 0,
     "axes-negative": False,
     "axes-written": True,
     "from-least-byte": True,
