@@ -8,6 +8,7 @@ from onnx import NodeProto
 
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope, normal_domain
+from padfix.operators.constant_chains import worked_out
 from padfix.operators.shuffles import shuffles_pixels
 from padfix.targets.traits import COUNT, Trait
 
@@ -42,7 +43,7 @@ def turned_volume(scope: Scope, node: NodeProto) -> TurnedVolume | None:
     joined = None if turn is None else _only_reader(scope, turn, "Reshape")
     if turn is None or joined is None or node not in (split, turn, joined):
         return None
-    if len(split.input) < 2 or any(scope.constant(each.input[1]) is None for each in (split, joined)):
+    if len(split.input) < 2 or any(worked_out(scope, each.input[1]) is None for each in (split, joined)):
         return None
     known, given, gives = (scope.type_of(name) for name in (turn.input[0], split.input[0], joined.output[0]))
     if any(each is None or each.lengths is None or 0 in each.lengths for each in (known, given, gives)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
+from padfix.operators.constant_chains import worked_out
 from padfix.operators.refusal import Refusal
 from padfix.operators.turned_volumes import TurnedVolume, turned_volume
 from padfix.rules.base import Rewrite, Site, TrialInput
@@ -51,7 +52,7 @@ def _written(site: Site, volume: TurnedVolume) -> Rewrite:
     for lengths in exchanges(volume.lengths, volume.order):
         value = builder.op("Transpose", [builder.reshaped(value, lengths)], {"perm": _SWAP})
     builder.output(site.node.output[0], builder.reshaped(value, gives.lengths))
-    shapes = {each: site.scope.constant(each) for each in (volume.split.input[1], volume.joined.input[1])}
+    shapes = {each: worked_out(site.scope, each) for each in (volume.split.input[1], volume.joined.input[1])}
     told = {name: TrialInput.of(value) for name, value in shapes.items() if value is not None}
     trial = {**told, volume.split.input[0]: like(data)}
     return Rewrite(builder.build(), (trial,), exact=True, replaces=(volume.split, volume.turn))
