@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+import numpy as np
 from onnx import NodeProto, TensorProto
 
 from padfix.graph import attributes
@@ -127,9 +128,19 @@ def gather_traits(scope: Scope, node: NodeProto) -> Traits:
         "gives-a-number": rank == 0 and matrix is not None and matrix.rank == 1,
         "picks-a-matrix": None if rank is None else rank > 1,
         "of-lists": matrix is not None and matrix.rank == 1,
+        "picks-all-in-order": picks_all_in_order(scope, node),
         "picks-part": picked_part(scope, node) is not None,
         "gives-many-axes": bool(rank) and matrix is not None and (matrix.rank or 0) + (rank or 0) > _MANY_AXES,
     }
+
+
+def picks_all_in_order(scope: Scope, node: NodeProto) -> bool:
+    """Whether a Gather picks every element along its axis once, from the first on."""
+    data, places = scope.type_of(node.input[0]), scope.constant(node.input[1]) if len(node.input) > 1 else None
+    if data is None or data.lengths is None or places is None or not data.lengths:
+        return False
+    length = data.lengths[attributes.integer(node, "axis", 0) or 0]
+    return places.size == length and bool((places.reshape(-1) % max(length, 1) == np.arange(length)).all())
 
 
 def _is_before_cast(scope: Scope, node: NodeProto) -> bool:

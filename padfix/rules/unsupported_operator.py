@@ -83,7 +83,7 @@ from padfix.rules.build.node_forms import of_inputs
 from padfix.rules.build.norm_weights import whole_weights
 from padfix.rules.build.objections import Objection, Operators
 from padfix.rules.build.open_reductions import open_reductions
-from padfix.rules.build.part_forms import part_forms
+from padfix.rules.build.part_forms import part_forms, whole_forms
 from padfix.rules.build.passing_forms import (
     doubled_forms,
     joined_forms,
@@ -418,7 +418,9 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "Gemm": _first(copied_lengths, dense_forms),
     "MatMul": _first(copied_lengths, PLAIN_FORMS["MatMul"]),
     "LayerNormalization": _first(whole_weights, layer_norm_forms, definition_forms),
-    "Gather": _first(part_forms, counted_axis_forms, single_forms, picking_forms, listed_forms, moved_forms, as_floats),
+    "Gather": _first(
+        part_forms, whole_forms, counted_axis_forms, single_forms, picking_forms, listed_forms, moved_forms, as_floats
+    ),
     "Shape": _first(long_forms, picked_lengths, _lengths),
     "Size": long_forms,
     "Slice": _first(slice_forms, slices_of_picked, moved_forms),

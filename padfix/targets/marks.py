@@ -240,6 +240,7 @@ MARKS = (
     "moves-images",
     "picks-a-matrix",
     "gives-many-axes",
+    "picks-all-in-order",  # Of a Gather: whether it gives all along its axis, each once and in order.
     "several-of-batch",
     "both-computed",
     "few-rows",

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from onnx import NodeProto
 
 from padfix.operators.constant_chains import chain_of
 from padfix.operators.picked_parts import Part, picked_part
+from padfix.operators.picking_traits import picks_all_in_order
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site, TrialInput
-from padfix.rules.build.forms import Form
-from padfix.rules.build.node_trials import chain_trial, like
+from padfix.rules.build.forms import SHAPE_AS_INPUT_SINCE, Form
+from padfix.rules.build.node_trials import chain_trial, like, trials_of
 from padfix.rules.build.objections import Operators
 from padfix.rules.build.pad_node import sliced
 
@@ -31,6 +32,23 @@ def part_forms(site: Site) -> Iterator[Form]:
         ("Transpose", {"rank": rank}),
     )
     yield Form("a Slice of what the volume is made of", operators, lambda: _written(site, part))
+
+
+def whole_forms(site: Site) -> Iterator[Form]:
+    """Yield a Gather of all along an axis, in order, as a Reshape: exporters view a tensor as another so."""
+    known, gives = site.input_type(0), site.scope.type_of(site.node.output[0])
+    lengths = None if gives is None else gives.lengths
+    if known is None or known.lengths is None or lengths is None or not picks_all_in_order(site.scope, site.node):
+        return
+    operators: Operators = (("Reshape", {"rank": len(lengths)}),)
+    since = SHAPE_AS_INPUT_SINCE
+    yield Form("a Reshape of all in order", operators, lambda: _reshaped(site, lengths), None, since)
+
+
+def _reshaped(site: Site, lengths: Sequence[int]) -> Rewrite:
+    builder = site.builder(max(site.opset, SHAPE_AS_INPUT_SINCE))
+    builder.output(site.node.output[0], builder.reshaped(builder.input(site.input_name(0)), lengths))
+    return Rewrite(builder.build(), trials_of(site), exact=True)
 
 
 def _written(site: Site, part: Part) -> Rewrite | Refusal:
