@@ -53,6 +53,7 @@ def reshape_traits(scope: Scope, node: NodeProto) -> Traits:
         "shuffles": shuffles_channels(scope, node) or shuffles_pixels(scope, node),
         "measures-images": measures_images(scope, node),
         "measures-by-lists": is_told_late(scope, node) and not is_steered_by_data(scope, node),
+        "rank-untold": rank is None,
         "axes-turned-before": axes_turned_before(scope, node),
         "of-thin-image": _is_of_thin_image(scope, node),
         "of-square-product": known is not None and is_of_square_product(scope, node.input[0], known.shape or ()),

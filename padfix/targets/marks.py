@@ -203,7 +203,7 @@ MARKS = (
     "many-axes-or-none",  # Of Reshape: whether it may give lengths of 0, and has more than five axes.
     "pads-cut-columns",  # Of Pad: whether it adds columns before those of images whose first were cut off.
     "joins-cut-columns",  # Of Concat: whether it joins a constant with such columns.
-    "rank-untold",  # Of reductions: whether how many axes are left is only known at run time.
+    "rank-untold",  # Of reductions and Reshape: whether how many axes are left is only known at run time.
     "turns-heads-back",  # Of Transpose: whether of an attention of as many heads as rows, and computed queries.
     "turns-split-rows",  # Of Transpose: whether it turns the rows of a dense layer, split into five axes and more.
     "counts-from-end",  # Of SequenceAt: whether it counts from the end of a list.

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from onnx import helper
+
 from padfix.graph import attributes
 from padfix.graph.scopes import normal_domain
 from padfix.operators.axis_order import alike_axes
@@ -18,7 +20,7 @@ from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.elementary_forms import reduced, reduction_traits, written
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
-from padfix.rules.build.node_trials import as_declared
+from padfix.rules.build.node_trials import as_declared, trials_of
 from padfix.rules.build.objections import Operators
 from padfix.targets.marks import MARKS
 from padfix.targets.traits import Traits
@@ -39,6 +41,9 @@ _ALONG_THE_SECOND: Traits = {
     "one-element": False,
 }
 
+_ALONG_ONE = {"ArgMax": 0, "ArgMin": 0, "TopK": -1}
+"""Operators that look for extremes along an axis, and which that is where none is told."""
+
 _FEWER = 3
 """Axes that are left: the batch, the channels, and all others as one."""
 
@@ -47,6 +52,9 @@ def on_fewer_axes(site: Site) -> Iterator[Form]:
     """Yield an operator that works element by element, between a Reshape to three axes and one back."""
     if site.node.op_type in REDUCTIONS and not normal_domain(site.node.domain):
         yield from _reduced(site)
+        return
+    if site.node.op_type in _ALONG_ONE and not normal_domain(site.node.domain):
+        yield _along_one(site)
         return
     node, result = site.node, site.scope.type_of(site.node.output[0])
     lengths = None if result is None else result.lengths
@@ -87,6 +95,33 @@ def on_fewer_axes(site: Site) -> Iterator[Form]:
         ("Reshape", {"rank": len(lengths or ())}),
     )
     yield Form("three axes in place of more", operators, write, why_not)
+
+
+def _along_one(site: Site) -> Form:
+    """Return what looks for extremes along one axis on the axes before that, itself, and those behind it."""
+    node, data = site.node, site.input_type(0)
+    lengths = () if data is None or data.lengths is None else data.lengths
+    axis = (attributes.integer(node, "axis", _ALONG_ONE[node.op_type]) or 0) % max(len(lengths), 1)
+    fewer = [math.prod(lengths[:axis]), *lengths[axis : axis + 1], math.prod(lengths[axis + 1 :])]
+    results = {name: site.scope.type_of(name) for name in node.output if name}
+    told = {name: known.lengths for name, known in results.items() if known is not None and known.lengths is not None}
+    why_not = None if lengths and len(told) == len(results) else Refusal("it needs the lengths of its input (--shape)")
+    if len(lengths) <= _FEWER:
+        why_not = Refusal("it has few axes already")
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        inputs = [builder.reshaped(builder.input(node.input[0]), fewer), *map(builder.input, node.input[1:])]
+        written_node = copied(node, without=("axis",))
+        written_node.attribute.append(helper.make_attribute("axis", 1))
+        values = builder.originals(written_node, inputs)
+        for name, value in zip(results, values, strict=True):
+            builder.output(name, builder.reshaped(value, told[name]))
+        return Rewrite(builder.build(), trials_of(site), exact=True)
+
+    own: Traits = {**(traits_of(site.scope, node) or {}), "axes": _FEWER, "rank": _FEWER}
+    operators: Operators = (("Reshape", {"rank": _FEWER}), (node.op_type, own), ("Reshape", {"rank": len(lengths)}))
+    return Form("three axes in place of more", operators, write, why_not)
 
 
 def _unwritten() -> Refusal:
