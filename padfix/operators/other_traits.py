@@ -336,6 +336,7 @@ def _roi_align(scope: Scope, node: NodeProto) -> Traits:
         "mode": attributes.text(node, "mode", "avg") or "avg",
         "coordinates": attributes.text(node, "coordinate_transformation_mode", default) or default,
         "scaled": scale is not None and scale.f != 1,
+        "ratio-written": attributes.find(node, "sampling_ratio") is not None,
     }
 
 

@@ -195,6 +195,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "squeezed": SWITCH,
     # Of RoiAlign, which also has mode and coordinates.
     "scaled": SWITCH,
+    "ratio-written": SWITCH,  # Of RoiAlign: whether its sampling_ratio stands there.
     # Of Pow, Cast, Concat and Slice.
     "exponent": ("two", "whole", "half", "fraction", "others"),
     "of-positive": SWITCH,
