@@ -51,7 +51,7 @@ from padfix.rules.build.broadcast_forms import (
 )
 from padfix.rules.build.classical_forms import CLASSICAL_FORMS
 from padfix.rules.build.constant_forms import constant_form
-from padfix.rules.build.copied_lengths import copied_lengths
+from padfix.rules.build.copied_lengths import copied_lengths, told_channels
 from padfix.rules.build.cut_columns import joined_as_volumes
 from padfix.rules.build.defined_forms import DEFINED_FORMS
 from padfix.rules.build.definition import definition_forms
@@ -424,7 +424,7 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     **dict.fromkeys(REDUCTIONS, _first(reduction_forms, open_reductions)),
     **dict.fromkeys(("ReduceMax", "ReduceMin"), _first(reduction_forms, open_reductions, as_floats)),
     "Hardmax": hardmax_forms,
-    "InstanceNormalization": instance_norm_forms,
+    "InstanceNormalization": _first(told_channels, instance_norm_forms),
     "Softmax": softmax_forms,
     "LogSoftmax": logarithm_forms,
     **dict.fromkeys(("LpNormalization", "MeanVarianceNormalization"), normalization_forms),

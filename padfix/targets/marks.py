@@ -270,6 +270,7 @@ MARKS = (
     "measures-images",
     # Of Concat, Gemm and MatMul: whether open lengths that have to be alike come of two tensors in some alone.
     "counts-differ",
+    "channels-counted-otherwise",  # Of Conv, ConvTranspose, InstanceNormalization: than weights are for, if left open.
     "measures-by-lists",
     # Of QLinearMatMul: whether its scales are in half precision. Of Concat and what works element by element:
     # whether it joins constants with data.
