@@ -387,6 +387,7 @@ def _pad(scope: Scope, node: NodeProto) -> Traits:
         "amounts": "sizes" if is_told else "run-time",
         "negative": None if amounts is None else min(amounts, default=0) < 0,
         "value": _fill(scope, node),
+        "value-given": any(node.input[2:3]),
         "value-unread": attributes.text(node, "mode", "constant") not in ("constant", "") and any(node.input[2:3]),
         "axes-listed": listed,
         "reads-constant-bytes": reads_constant_bytes(scope, node),

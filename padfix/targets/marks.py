@@ -340,6 +340,7 @@ MARKS = (
     "as-result",
     "ends-model",
     "places-computed",  # Of Gather: whether its indices are computed from constants, and none of them is data's.
+    "value-given",  # Of Pad: whether an input says what is added.
     "value-unread",  # Of Pad: whether it has a value as an input that its mode does not read.
     "cuts-squeezed",  # Of Clip: whether a result of the model is what a Squeeze has just taken axes of.
     # Of what changes elements one by one: whether they are a result of the model that a Reshape or a product gives.
