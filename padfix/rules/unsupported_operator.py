@@ -102,6 +102,7 @@ from padfix.rules.build.recurrent_forms import recurrent_forms
 from padfix.rules.build.response_forms import response_forms
 from padfix.rules.build.roi_forms import roi_forms
 from padfix.rules.build.rounded_forms import round_forms
+from padfix.rules.build.scan_forms import counts_from_end_alone, scan_forms
 from padfix.rules.build.score_forms import score_forms
 from padfix.rules.build.sequence_forms import list_forms
 from padfix.rules.build.slice_forms import slice_forms
@@ -212,6 +213,7 @@ class UnsupportedOperator(TargetRule):
     def objection(self, site: Site) -> Objection | None:
         """Return the worst thing that the target has against the node; None where its body takes its place."""
         takes_its_place = decided_body(site.scope, site.node) is not None or both_can_run(site.scope, site.node)
+        takes_its_place = takes_its_place and not counts_from_end_alone(site.scope, site.node, site.target)
         return None if takes_its_place or _is_taken_apart(site) else super().objection(site)
 
     def forms(self, site: Site) -> Iterator[Form]:
@@ -368,7 +370,8 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "Not": truth_forms,
     **dict.fromkeys(("Elu", "HardSwish", "LeakyRelu", "Sigmoid"), _by_itself),
     "Relu": _first(_by_itself, signed_forms),
-    **dict.fromkeys(("If", "Loop", "Scan"), _undecided),
+    **dict.fromkeys(("If", "Loop"), _undecided),
+    "Scan": _first(scan_forms, _undecided),
     "Erf": _first(_by_itself, erf_forms),
     **dict.fromkeys(JOINING_TRUTHS, rows_first(logic_forms)),
     "Add": rows_first(_first(narrowed_forms, apart_from_softplus, apart_forms, exchanged_forms, summed_forms)),

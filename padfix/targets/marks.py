@@ -59,6 +59,7 @@ MARKS = (
     "even-by-itself",  # Of Split: whether its pieces are of one length, and no input says of which.
     "gives-places",  # Of TopK: whether its places are read.
     "untyped-body",  # Of Scan: whether its body does not tell of which type what it is given is.
+    "axes-from-untold-end",  # Of the same: whether axes count from the end of slices without a shape in the body.
     "axis-from-end",  # Of Softmax, LogSoftmax and Hardmax, and of LayerNormalization.
     "inner-axis-from-end",  # Of TopK: whether the axis is counted from the end, and not the last.
     "before-alike",
