@@ -378,7 +378,7 @@ class _Conversion:
             NotEquivalent: It is not.
             ProofUnavailableError: It could not be told.
         """
-        from padfix.rewrite.remedy import no_judge, not_equivalent
+        from padfix.rewrite.remedy import by_the_specification, no_judge, not_equivalent
 
         contradictions = self.rewriting.contradictions if self.witness == "onnxruntime" else []
         # Where it gives no number at all, as for what it divides by zero, it may yet judge the whole by all others.
@@ -397,7 +397,8 @@ class _Conversion:
         if not verdict.equivalent:
             self.report = dataclasses.replace(self.report, verdict=verdict)
             if any(each.gives_none for each in contradictions):
-                raise no_judge(contradictions)
+                self.witness = "spec"
+                return by_the_specification(lambda: self._run_whole(candidate), contradictions, self.options.reference)
             faults = self.opened.faults() if self.witness == "tensorflow" else []
             self.report.notes.extend(faults)
             raise not_equivalent(verdict, self.witness, faults)

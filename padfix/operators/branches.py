@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from onnx import NodeProto
+from onnx import NodeProto, ValueInfoProto
 
+from padfix.graph import attributes
 from padfix.graph.scopes import Scope, ValueType, bodies_of, outer_names_of
 from padfix.operators.constant_chains import has_chain
 from padfix.operators.counted_images import computes_with_count
@@ -25,9 +26,27 @@ def branch_traits(scope: Scope, node: NodeProto) -> Traits:
 
 
 def scan_traits(scope: Scope, node: NodeProto) -> Traits:
-    """Return whether the body of a Scan leaves it to its readers to find out of which type what it is given is."""
+    """Return what the body of a Scan leaves to its readers: types of what it is given, axes to count from the end of.
+
+    The latter are of slices of which it does not tell how many axes they have.
+    """
     given = [value for _, graph in bodies_of(node) for value in graph.input]
-    return {"untyped-body": any(not value.type.HasField("tensor_type") for value in given)}
+    sides = [value for axes in scan_axes(node) for axis, value in axes if axis < 0]
+    return {
+        "untyped-body": any(not value.type.HasField("tensor_type") for value in given),
+        "axes-from-untold-end": any(not value.type.tensor_type.HasField("shape") for value in sides),
+    }
+
+
+def scan_axes(node: NodeProto) -> tuple[list[tuple[int, ValueInfoProto]], list[tuple[int, ValueInfoProto]]]:
+    """Return the axes that a Scan goes along and joins along, each with the body's own input or output."""
+    bodies = [graph for _, graph in bodies_of(node)]
+    count = attributes.integer(node, "num_scan_inputs", 0)
+    slices = list(bodies[0].input)[-count:] if bodies and count else []
+    gives = list(bodies[0].output)[len(node.input) - count :] if bodies else []
+    read = attributes.integers(node, "scan_input_axes") or [0] * len(slices)
+    joined = attributes.integers(node, "scan_output_axes") or [0] * len(gives)
+    return list(zip(read, slices, strict=False)), list(zip(joined, gives, strict=False))
 
 
 def _is_within_undecided(scope: Scope) -> bool:

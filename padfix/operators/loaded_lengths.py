@@ -17,6 +17,7 @@ from padfix.geometry.padding import effective_kernel
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope, normal_domain
 from padfix.operators.constant_chains import worked_out
+from padfix.operators.data_order import CHANNELS
 from padfix.operators.elementwise import REDUCTIONS
 from padfix.operators.lists import depends_on_data
 from padfix.operators.reading import operator_of, read
@@ -59,6 +60,22 @@ def counted_lengths_differ(scope: Scope, node: NodeProto) -> bool:
         are_counted_otherwise([counted_length(scope, node.input[place], axis) for place, axis in group])
         for group in alike_axes(scope, node)
     )
+
+
+def counts_channels_otherwise(scope: Scope, node: NodeProto) -> bool:
+    """Whether open channels of a convolution or norm are not counted as many as its weights are for.
+
+    A convolution takes any multiple of those of a group, but 0.
+    """
+    axis = {"Conv": 1}.get(node.op_type, 0)
+    known = [scope.type_of(name) for name in node.input[:2]]
+    data, weights = [None if each is None else each.shape for each in known] if len(known) > 1 else (None, None)
+    if not data or len(data) <= CHANNELS or isinstance(data[CHANNELS], int) or not weights or len(weights) <= axis:
+        return False
+    counted, wanted = counted_length(scope, node.input[0], CHANNELS), weights[axis]
+    if counted is None or not isinstance(wanted, int) or isinstance(counted, str):
+        return isinstance(wanted, int) and isinstance(counted, str)
+    return counted % max(wanted, 1) != 0 or counted == 0 if node.op_type == "Conv" else counted != wanted
 
 
 def alike_axes(scope: Scope, node: NodeProto) -> list[list[tuple[int, int]]]:

@@ -57,6 +57,7 @@ from padfix.operators.lists import (
     depends_on_data,
     joins_a_list,
 )
+from padfix.operators.loaded_lengths import counts_channels_otherwise
 from padfix.operators.long_results import ends_as_long
 from padfix.operators.masks import masked_sum, may_leave_rows_out
 from padfix.operators.measured_copies import measured_copy
@@ -149,6 +150,7 @@ def _on_images(scope: Scope, node: NodeProto) -> Traits:
         "behind-window": is_behind_window(scope, node.input[0]),
         "epsilon-written": attributes.find(node, "epsilon") is not None,
         "numbers-computed": not all(is_weight(scope, name) for name in node.input[1:3]),
+        "channels-counted-otherwise": node.op_type != "Flatten" and counts_channels_otherwise(scope, node),
     }
 
 

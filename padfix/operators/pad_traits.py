@@ -33,6 +33,7 @@ def pad_traits(scope: Scope, node: NodeProto) -> Traits:
         "amounts-of-data": any(name and depends_on_data(scope, name) for name in (*node.input[1:2], *node.input[3:4])),
         "negative": _is_negative(scope, node, amounts),
         "value": fill_of(scope, node),
+        "value-given": any(node.input[2:3]),
         "value-unread": attributes.text(node, "mode", "constant") not in ("constant", "") and any(node.input[2:3]),
         "axes-listed": listed,
         "reads-constant-bytes": reads_constant_bytes(scope, node),

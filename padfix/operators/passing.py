@@ -12,6 +12,8 @@ from padfix.graph.scopes import Scope, ValueType, normal_domain
 from padfix.operators.constant_chains import worked_out
 from padfix.operators.constant_pad import given_pads
 from padfix.operators.elementwise import RESHAPING
+from padfix.operators.reading import read
+from padfix.operators.resample import Resample
 from padfix.operators.slices import slice_amounts, takes_all
 from padfix.targets.traits import Traits
 
@@ -128,6 +130,16 @@ def _turned(scope: Scope, node: NodeProto) -> str:
     return node.input[0] if perm and perm == sorted(perm) else ""
 
 
+def _resized(scope: Scope, node: NodeProto) -> str:
+    """Return the data of a Resize by factors of 1, or to the lengths that it has: every place stays what it is."""
+    resize = read(scope, node)
+    if not isinstance(resize, Resample) or resize.coordinates == "tf_crop_and_resize":
+        return ""
+    if resize.scales is not None or resize.scales_name:
+        return str(node.input[0]) if set(resize.scales or ()) == {1.0} else ""
+    return _if_the_shape_stays(scope, node, node.input[0])
+
+
 def _sliced(scope: Scope, node: NodeProto) -> str:
     amounts = slice_amounts(scope, node, partial(worked_out, scope))
     if amounts is None or any(step < 0 for step in amounts.get("steps", [])):
@@ -162,6 +174,7 @@ _READ: Mapping[str, Callable[[Scope, NodeProto], str]] = {
     "Pow": _with(1, swaps=False),
     **dict.fromkeys(("Scatter", "ScatterElements", "ScatterND"), _putting_nothing),
     "Reshape": lambda scope, node: _if_the_shape_stays(scope, node, node.input[0]),
+    "Resize": _resized,
     "Slice": _sliced,
     "Sub": _with(0, swaps=False),
     "Transpose": _turned,

@@ -83,6 +83,14 @@ _JOINING = ("Add", "Div", "Max", "Mean", "Min", "Mul", "Sub", "Sum")
 """What works element by element on several numbers."""
 
 
+def _quantized_to(scope: Scope, name: str) -> str:
+    """Return what quantized numbers are held in; integers of 32 bits that are constant are those of a bias."""
+    known = scope.type_of(name)
+    elem_type = 0 if known is None else known.elem_type
+    is_whole = elem_type == TensorProto.INT32 and not is_constant(scope, name)
+    return "whole-numbers" if is_whole else _STEPS.get(elem_type, "others")
+
+
 def quantizer_traits(scope: Scope, node: NodeProto) -> Traits:
     """Return how a QuantizeLinear or DequantizeLinear is given its scale and zero point, and of which bytes it is."""
     name = node.input[0] if node.op_type == "DequantizeLinear" else node.output[0]
@@ -94,7 +102,7 @@ def quantizer_traits(scope: Scope, node: NodeProto) -> Traits:
         "zero-point-alike": None if None in shapes else len(set(shapes)) == 1,
         "one-element": _is_one_element(None if quantized is None else quantized.shape),
         "unsigned": None if quantized is None else quantized.elem_type == TensorProto.UINT8,
-        "quantized-to": _STEPS.get(0 if quantized is None else quantized.elem_type, "others"),
+        "quantized-to": _quantized_to(scope, name),
         "of-caller": is_of_caller(scope, name),
         "as-result": is_of_caller(scope, node.output[0]),
         "of-input": is_of_caller(scope, node.input[0]),

@@ -26,13 +26,8 @@ from padfix.operators.elementwise import PLACES
 from padfix.operators.followed_batch import is_one_of_several, lie_within
 from padfix.operators.fused_layers import ends_model
 from padfix.operators.held_lengths import is_told_late, makes_lengths_late, reads_list_of_lengths
-from padfix.operators.lists import (
-    ON_ONE,
-    SOFTENING,
-    is_of_made_line,
-    is_of_made_number,
-    lists_for_numbers,
-)
+from padfix.operators.lists import ON_ONE, SOFTENING, is_of_made_line, is_of_made_number, lists_for_numbers
+from padfix.operators.loaded_lengths import counts_channels_otherwise
 from padfix.operators.mixed_images import mixes_images
 from padfix.operators.moved_results import activates_result, reads_moved_result
 from padfix.operators.numbers import (
@@ -147,12 +142,14 @@ def _own_traits(scope: Scope, node: NodeProto) -> Traits | None:
                 "biased": len(node.input) > 2 and bool(node.input[2]),
                 "ends-model": ends_model(scope, node),
                 "skips-behind": what_a_window_skips(scope, node, window),
+                "channels-counted-otherwise": node.op_type == "Conv" and counts_channels_otherwise(scope, node),
             }
             return {**window_traits(window), **own, **traits_with_pad(scope, node, window)}
         case TransposedWindow() as window:
             own = {
                 "behind-pad": pad_before(scope, node),
                 "ends-model": ends_model(scope, node),
+                "channels-counted-otherwise": counts_channels_otherwise(scope, node),
                 **computed_weights(scope, node),
             }
             return {**transposed_traits(window), **own}

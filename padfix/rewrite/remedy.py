@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import dataclasses
+from collections.abc import Callable, Sequence
 
 from padfix.errors import NotEquivalent, ProofUnavailableError, RefusedError
 from padfix.results import ConvertReport, Disagreement, Finding, Severity, Verdict
@@ -57,6 +58,24 @@ def no_judge(contradictions: Sequence[Disagreement]) -> ProofUnavailableError:
         f"ONNX Runtime can't be the judge of this model. {listed}",
         "Use --reference spec to hold the result against the ONNX specification instead. Nothing was written.",
     )
+
+
+def by_the_specification(prove: Callable[[], Verdict], contradictions: Sequence[Disagreement], chosen: str) -> Verdict:
+    """Return what the specification says of a model of which ONNX Runtime gave no number for some of the data.
+
+    Raises:
+        ProofUnavailableError: It can't tell, or finds the result unequal too, or the caller has ``chosen`` the judge.
+    """
+    if chosen != "auto":
+        raise no_judge(contradictions)
+    try:
+        verdict = prove()
+    except ProofUnavailableError as error:
+        raise no_judge(contradictions) from error
+    if not verdict.equivalent:
+        raise no_judge(contradictions)
+    note = "ONNX Runtime gives no number for some of the data: the whole was held against the specification."
+    return dataclasses.replace(verdict, notes=(note, *verdict.notes))
 
 
 def not_equivalent(verdict: Verdict, witness: str, faults: Sequence[str]) -> NotEquivalent:

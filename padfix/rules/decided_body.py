@@ -15,6 +15,7 @@ from padfix.operators.decided_bodies import Decided, decided_body
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Correction, ScopeRule
 from padfix.rules.build.objections import Objection, worst_objection
+from padfix.rules.build.scan_forms import counts_from_end_alone
 from padfix.targets import Target
 
 _HOLDERS = ("If", "Loop", "Scan")
@@ -134,6 +135,11 @@ def _left_out(scope: Scope, target: Target) -> Iterator[Scope]:
 
 
 def _decided(scope: Scope, node: NodeProto, target: Target) -> tuple[Objection | None, Decided | None]:
-    """Return what the target has against a node that holds bodies, and, where it has something, which of them runs."""
+    """Return what the target has against a node that holds bodies, and, where it has something, which of them runs.
+
+    Axes that are to be counted from the begin are left to be.
+    """
+    if counts_from_end_alone(scope, node, target):
+        return None, None
     objection = worst_objection(target, node.op_type, scope.opset, traits_of(scope, node) or {})
     return objection, decided_body(scope, node) if objection is not None else None

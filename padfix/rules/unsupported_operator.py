@@ -52,7 +52,7 @@ from padfix.rules.build.broadcast_forms import (
 )
 from padfix.rules.build.classical_forms import CLASSICAL_FORMS
 from padfix.rules.build.constant_forms import constant_form
-from padfix.rules.build.copied_lengths import copied_lengths
+from padfix.rules.build.copied_lengths import copied_lengths, told_channels
 from padfix.rules.build.cut_columns import joined_as_volumes
 from padfix.rules.build.defined_forms import DEFINED_FORMS
 from padfix.rules.build.definition import definition_forms
@@ -102,6 +102,7 @@ from padfix.rules.build.recurrent_forms import recurrent_forms
 from padfix.rules.build.response_forms import response_forms
 from padfix.rules.build.roi_forms import roi_forms
 from padfix.rules.build.rounded_forms import round_forms
+from padfix.rules.build.scan_forms import counts_from_end_alone, scan_forms
 from padfix.rules.build.score_forms import score_forms
 from padfix.rules.build.sequence_forms import list_forms
 from padfix.rules.build.slice_forms import slice_forms
@@ -213,6 +214,7 @@ class UnsupportedOperator(TargetRule):
     def objection(self, site: Site) -> Objection | None:
         """Return the worst thing that the target has against the node; None where its body takes its place."""
         takes_its_place = decided_body(site.scope, site.node) is not None or both_can_run(site.scope, site.node)
+        takes_its_place = takes_its_place and not counts_from_end_alone(site.scope, site.node, site.target)
         return None if takes_its_place or _is_taken_apart(site) else super().objection(site)
 
     def forms(self, site: Site) -> Iterator[Form]:
@@ -369,7 +371,8 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "Not": truth_forms,
     **dict.fromkeys(("Elu", "HardSwish", "LeakyRelu", "Sigmoid"), _by_itself),
     "Relu": _first(_by_itself, signed_forms),
-    **dict.fromkeys(("If", "Loop", "Scan"), _undecided),
+    **dict.fromkeys(("If", "Loop"), _undecided),
+    "Scan": _first(scan_forms, _undecided),
     "Erf": _first(_by_itself, erf_forms),
     **dict.fromkeys(JOINING_TRUTHS, rows_first(logic_forms)),
     "Add": rows_first(_first(narrowed_forms, apart_from_softplus, apart_forms, exchanged_forms, summed_forms)),
@@ -429,7 +432,7 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     **dict.fromkeys(REDUCTIONS, _first(reduction_forms, open_reductions)),
     **dict.fromkeys(("ReduceMax", "ReduceMin"), _first(reduction_forms, open_reductions, as_floats)),
     "Hardmax": hardmax_forms,
-    "InstanceNormalization": instance_norm_forms,
+    "InstanceNormalization": _first(told_channels, instance_norm_forms),
     "Softmax": softmax_forms,
     "LogSoftmax": logarithm_forms,
     **dict.fromkeys(("LpNormalization", "MeanVarianceNormalization"), normalization_forms),

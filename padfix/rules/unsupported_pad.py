@@ -120,8 +120,14 @@ class UnsupportedPad(TargetRule):
             no_length = None if is_known else Refusal("it needs the length of the last axis (--shape)")
             write = partial(_at_both_ends, site, added, sizes_there)
             yield Form("a Pad at both ends, and a Gather", both, write, no_length)
+        if mode == "constant" and traits.get("value") == "zero" and traits.get("value-given"):
+            zeros: Operators = (*cuts, ("Pad", {**plain, "value-given": False}))
+            yield Form(
+                "its zero left out", zeros, partial(_written_out, site, added, cut, site.scope.opset, value=False)
+            )
         if mode == "constant" and traits.get("value") == "finite":
-            yield _filled(site, added, cuts, written)
+            for is_for_all in (False, True):
+                yield _filled(site, added, cuts, written, is_for_all=is_for_all)
         if mode == "constant":
             yield from padded_as_volumes(site, plain, added, cut, _value_of(site))
             yield _joined_about(site, added, cut)
@@ -142,6 +148,9 @@ class UnsupportedPad(TargetRule):
         if site.elem_type(0) == TensorProto.BOOL or traits.get("reads-constant-bytes"):
             yield from as_floats(site)
 
+
+_IMAGES = 3
+"""Axes from which on the first is how many images or lines there are."""
 
 _FEW = 8
 """Elements that are joined one by one sooner than a line becomes an image."""
@@ -177,13 +186,14 @@ def _value_of(site: Site) -> Any:
     return 0.0 if attribute is None else attribute.f
 
 
-def _filled(site: Site, added: list[int], cuts: Operators, written: Operators) -> Form:
-    """Return a Pad with zeros, to which the value is added where there are no elements."""
+def _filled(site: Site, added: list[int], cuts: Operators, written: Operators, *, is_for_all: bool) -> Form:
+    """Return a Pad with zeros, to which the value is added where there are no elements, of each image or of all."""
     known = site.scope.type_of(site.node.output[0])
     lengths = None if known is None else known.copied
     half = len(added) // 2
     fill = _value_of(site)
-    if lengths and lengths[0] == 0 == added[0] == added[half]:
+    are_alike = bool(lengths) and added[0] == 0 == added[half]
+    if lengths and are_alike and (is_for_all or lengths[0] == 0):
         lengths = (1, *lengths[1:])  # what is added to one image is added to all
 
     def write() -> Rewrite | Refusal:
@@ -202,8 +212,14 @@ def _filled(site: Site, added: list[int], cuts: Operators, written: Operators) -
         why_not = Refusal("it needs all lengths, not too many elements, and floats (--shape)")
     elif cuts or fill is None:
         why_not = Refusal("it takes elements away, or its value is not constant")
-    zeros: Operators = tuple((op_type, {**traits, "value": "zero"}) for op_type, traits in written)
-    return Form("a Pad with zeros, and a sum", (*zeros, ("Add", {})), write, why_not)
+    elif is_for_all and not are_alike:
+        why_not = Refusal("it pads the first axis")
+    zeros: Operators = tuple(
+        (op_type, {**traits, "value": "zero", "value-given": False}) for op_type, traits in written
+    )
+    images = bool(lengths) and half >= _IMAGES and (lengths or (1,))[0] > 1
+    name = f"a Pad with zeros, and a sum{' with the same for every image' if is_for_all else ''}"
+    return Form(name, (*zeros, ("Add", {"numbers-images": images})), write, why_not)
 
 
 def _joined_about(site: Site, added: list[int], cut: list[int]) -> Form:
@@ -308,18 +324,18 @@ def _at_both_ends(site: Site, added: list[int], sizes: Mapping[int, int]) -> Rew
 
 
 def _written_out(
-    site: Site, added: list[int], cut: list[int], opset: int, *, by_products: bool = False
+    site: Site, added: list[int], cut: list[int], opset: int, *, by_products: bool = False, value: bool = True
 ) -> Rewrite | Refusal:
     builder = site.builder(opset)
     rank = len(added) // 2
-    value = builder.input(site.input_name(0))
+    data = builder.input(site.input_name(0))
     if any(cut) and by_products:
         indices, lengths = _indices(site, cut, "edge")
-        value = multiplied(builder, value, _matrices(site, indices, lengths), lengths, site)
+        data = multiplied(builder, data, _matrices(site, indices, lengths), lengths, site)
     else:
-        value = _cut(site, builder, value, cut)
+        data = _cut(site, builder, data, cut)
     node, more = _whole_node(site, builder, added)
-    builder.output(site.node.output[0], builder.original(node, [value, *more]))
+    builder.output(site.node.output[0], builder.original(node, [data, *(more if value else more[:1])]))
     return Rewrite(builder.build(), _trials(site, rank), exact=True)
 
 

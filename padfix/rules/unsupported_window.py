@@ -12,6 +12,7 @@ from padfix.operators.window import Window
 from padfix.rules.base import Site
 from padfix.rules.build.byte_forms import byte_forms
 from padfix.rules.build.computed_weights import weighed_forms
+from padfix.rules.build.copied_lengths import told_channels
 from padfix.rules.build.forms import Form
 from padfix.rules.build.pads_beside import beside_opset
 from padfix.rules.build.picked_elements import forms_of_what_skips
@@ -87,6 +88,7 @@ class UnsupportedWindow(TargetRule):
     def forms(self, site: Site) -> Iterator[Form]:
         """Yield the forms of the operator."""
         window = read(site.scope, site.node)
+        yield from told_channels(site)
         if isinstance(window, Window):
             yield from quantized_forms(site, window)
             yield from weighed_forms(site, window)

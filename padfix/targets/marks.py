@@ -59,6 +59,7 @@ MARKS = (
     "even-by-itself",  # Of Split: whether its pieces are of one length, and no input says of which.
     "gives-places",  # Of TopK: whether its places are read.
     "untyped-body",  # Of Scan: whether its body does not tell of which type what it is given is.
+    "axes-from-untold-end",  # Of the same: whether axes count from the end of slices without a shape in the body.
     "axis-from-end",  # Of Softmax, LogSoftmax and Hardmax, and of LayerNormalization.
     "inner-axis-from-end",  # Of TopK: whether the axis is counted from the end, and not the last.
     "before-alike",
@@ -272,6 +273,7 @@ MARKS = (
     "measures-images",
     # Of Concat, Gemm and MatMul: whether open lengths that have to be alike come of two tensors in some alone.
     "counts-differ",
+    "channels-counted-otherwise",  # Of Conv, ConvTranspose, InstanceNormalization: than weights are for, if left open.
     "measures-by-lists",
     # Of QLinearMatMul: whether its scales are in half precision. Of Concat and what works element by element:
     # whether it joins constants with data.
@@ -341,6 +343,7 @@ MARKS = (
     "as-result",
     "ends-model",
     "places-computed",  # Of Gather: whether its indices are computed from constants, and none of them is data's.
+    "value-given",  # Of Pad: whether an input says what is added.
     "value-unread",  # Of Pad: whether it has a value as an input that its mode does not read.
     "cuts-squeezed",  # Of Clip: whether a result of the model is what a Squeeze has just taken axes of.
     # Of what changes elements one by one: whether they are a result of the model that a Reshape or a product gives.

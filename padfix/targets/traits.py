@@ -215,7 +215,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "zero-point-written": SWITCH,
     "zero-point-alike": SWITCH,
     "of-caller": SWITCH,
-    "quantized-to": ("bytes", "two-bytes", "half-bytes", "floats-of-a-byte", "others"),
+    "quantized-to": ("bytes", "two-bytes", "half-bytes", "floats-of-a-byte", "whole-numbers", "others"),
     "unsigned": SWITCH,
     # Of Softmax, Gemm and LeakyRelu.
     "from-least-byte": SWITCH,

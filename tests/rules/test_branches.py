@@ -151,3 +151,29 @@ def test_a_dropout_that_is_one_stays(dropout: str, opset: int, reason: str, tmp_
     onnx.save(onnx.parser.parse_model(text), tmp_path / "m.onnx")
     (found,) = (each for each in padfix.check(tmp_path / "m.onnx", target="openvino").findings if each.rule == "PF306")
     assert reason in found.hint
+
+
+@pytest.mark.parametrize(
+    ("axes", "slices", "expected"),
+    [
+        ("scan_input_axes = [-2], scan_output_axes = [-1]", ("[]", "[]"), ([1], [2])),
+        ("scan_input_axes = [1], scan_output_axes = [-3]", ("[]", "[]"), ([1], [0])),
+        ("scan_input_axes = [-2], scan_output_axes = [-1]", ("[3,2]", "[a,b]"), ([-2], [-1])),
+    ],
+)
+def test_axes_of_a_scan_are_counted_from_the_begin_for_tract(
+    axes: str, slices: tuple[str, str], expected: tuple[list[int], list[int]], tmp_path: Path
+) -> None:
+    """Where its body does not tell how many axes a slice has; the body reads a matrix and a number from outside."""
+    text = f"""<ir_version: 8, opset_import: ["" : 11]> g (float[3,6,2] X, float[3,2] H, float U) =>
+        (float[3,2] Y, float[a,b,c] Z) <float[2,2] w = {{1, 2, 3, 4}}> {{ k = Neg (U)
+        Y, Z = Scan <num_scan_inputs = 1, {axes}, body = b (float[3,2] h, float{slices[0]} x) =>
+            (float[3,2] a, float{slices[1]} o)
+            {{ m = MatMul (x, w) s = Add (h, m) a = Tanh (s) o = Mul (a, k) }}> (H, X)
+        }}"""
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "model.onnx")
+    padfix.convert(tmp_path / "model.onnx", tmp_path / "out.onnx", target="tract")
+    (scan,) = (node for node in onnx.load(tmp_path / "out.onnx").graph.node if node.op_type == "Scan")
+    told = {each.name: list(each.ints) for each in scan.attribute}
+    assert (told["scan_input_axes"], told["scan_output_axes"]) == expected
+    assert not padfix.check(tmp_path / "out.onnx", target="tract").findings

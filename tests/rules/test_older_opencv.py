@@ -267,3 +267,32 @@ def test_lengths_that_are_joined_are_counted_alike(
     assert not padfix.check(tmp_path / "result.onnx", target="opencv@4.14").findings
     feeds = {name: np.random.default_rng(0).standard_normal(shape).astype(np.float32) for name, shape in told.items()}
     np.testing.assert_allclose(run(result, feeds)[0], run(model, feeds)[0], atol=1e-6)
+
+
+KERNEL = "float[4,%d,2,2] w = {%s}"
+OPEN_CHANNELS: dict[str, tuple[str, str, int, int]] = {
+    "a convolution": (KERNEL % (3, ", ".join(["0.5"] * 48)), "Z = Identity (X) Y = Conv (Z, w)", 3, 1),
+    "of twice as many": (KERNEL % (2, ", ".join(["0.5"] * 32)), "Z = Relu (X) Y = Conv <group = 2> (Z, w)", 4, 1),
+    "a transposed one": (KERNEL % (1, ", ".join(["0.5"] * 16)), "Z = Relu (X) Y = ConvTranspose (Z, w)", 4, 1),
+    "a norm": (
+        "float[3] w = {1, 2, 3}",
+        "Z = Transpose <perm = [0, 1, 3, 2]> (X) Y = InstanceNormalization (Z, w, w)",
+        3,
+        1,
+    ),
+    "counted as one": (KERNEL % (1, ", ".join(["0.5"] * 16)), "Z = Add (X, X) Y = Conv (Z, w)", 1, 0),
+}
+
+
+@pytest.mark.parametrize("name", OPEN_CHANNELS)
+def test_open_channels_are_told(name: str, tmp_path: Path) -> None:
+    weights, nodes, channels, told = OPEN_CHANNELS[name]
+    head = f'<ir_version: 8, opset_import: ["" : 13]> g (float[n,c,h,v] X) => (float[a,b,d,e] Y) <{weights}> '
+    model = onnx.parser.parse_model(f"{head}{{ {nodes} }}")
+    onnx.save(model, tmp_path / "model.onnx")
+    padfix.convert(tmp_path / "model.onnx", tmp_path / "result.onnx", target="opencv@4.14")
+    result = onnx.load(tmp_path / "result.onnx")
+    assert [node.op_type for node in result.graph.node].count("Gather") == told
+    assert not padfix.check(tmp_path / "result.onnx", target="opencv@4.14").findings
+    feeds = {"X": np.random.default_rng(0).standard_normal((2, channels, 5, 6)).astype(np.float32)}
+    np.testing.assert_allclose(run(result, feeds)[0], run(model, feeds)[0], atol=1e-6)

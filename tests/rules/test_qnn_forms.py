@@ -495,3 +495,20 @@ def test_a_resize_that_inference_counts_shorter_is_by_no_scales(
         onnxruntime.InferenceSession(str(path)).run(None, {"X": data})[0] for path in (source, tmp_path / "out.onnx")
     )
     np.testing.assert_allclose(after, before, rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "found"),
+    [
+        ("d = DequantizeLinear (X, s) Y = Sigmoid (d)", ["Cast", "Mul", "Sigmoid"]),
+        ("Y = DequantizeLinear (X, s, z)", ["Cast", "Mul"]),
+        ("n = Abs (X) d = DequantizeLinear <axis = 0> (n, t) Y = Sigmoid (d)", ["Abs", "Cast", "Mul", "Sigmoid"]),
+        ("c = DequantizeLinear (k, s) f = Cast <to = 1> (X) Y = Add (f, c)", ["Cast", "Add"]),
+    ],
+)
+def test_integers_of_32_bits_are_cast_and_multiplied(nodes: str, found: list[str], tmp_path: Path) -> None:
+    given = "float s = {0.5}, int32 z = {0}, float[2] t = {0.5, 0.25}, int32[3] k = {1, 2, 3}"
+    source = saved(tmp_path, f"(int32[2,3] X) => (float Y) <{given}> {{ {nodes} }}")
+    padfix.convert(source, tmp_path / "out.onnx", target="qnn")
+    assert types_of(tmp_path / "out.onnx") == found
+    assert not padfix.check(tmp_path / "out.onnx", target="qnn").findings

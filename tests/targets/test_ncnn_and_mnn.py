@@ -360,3 +360,35 @@ def test_ncnn_is_given_no_file_newer_than_its_converter(version: int, opset: int
     padfix.convert(tmp_path / "model.onnx", tmp_path / "out.onnx", target="ncnn")
     assert onnx.load(tmp_path / "out.onnx").ir_version == 13
     assert not padfix.check(tmp_path / "out.onnx", target="ncnn").findings
+
+
+@pytest.mark.parametrize(
+    ("nodes", "found"),
+    [
+        ('Y = Resize <mode = "linear"> (X, , by)', ["Neg", "Neg"]),
+        ('Y = Resize <mode = "cubic"> (X, , , to)', ["Neg", "Neg"]),
+        ('r = Relu (X) Y = Resize <mode = "linear"> (r, , by)', ["Relu", "Resize"]),
+    ],
+)
+def test_ncnn_gets_no_resize_of_an_input_to_itself(nodes: str, found: list[str], tmp_path: Path) -> None:
+    text = f"""<ir_version: 8, opset_import: ["" : 13]> g (float[1,2,7,9] X) => (float[1,2,7,9] Y)
+     <float[4] by = {{1, 1, 1, 1}}, int64[4] to = {{1, 2, 7, 9}}> {{ {nodes} }}"""
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "model.onnx")
+    padfix.convert(tmp_path / "model.onnx", tmp_path / "out.onnx", target="ncnn")
+    assert [node.op_type for node in onnx.load(tmp_path / "out.onnx").graph.node] == found
+
+
+@pytest.mark.parametrize(
+    ("images", "value", "found"), [(1, 0, ["Pad"]), (2, 0, ["Pad"]), (1, 0.5, ["Pad", "Add"]), (2, 0.5, ["Pad", "Add"])]
+)
+def test_ncnn_pads_halves_with_no_value(images: int, value: float, found: list[str], tmp_path: Path) -> None:
+    text = f"""<ir_version: 8, opset_import: ["" : 13]> g (float16[{images},3,5,6] X) => (float16[{images},3,7,9] Y)
+     <int64[8] p = {{0, 0, 2, 0, 0, 0, 0, 3}}> {{ Y = Pad <mode = "constant"> (X, p, v) }}"""
+    model = onnx.parser.parse_model(text)
+    model.graph.initializer.append(onnx.numpy_helper.from_array(np.array(value, np.float16), "v"))
+    onnx.save(model, tmp_path / "model.onnx")
+    padfix.convert(tmp_path / "model.onnx", tmp_path / "out.onnx", target="ncnn")
+    result = onnx.load(tmp_path / "out.onnx")
+    assert [node.op_type for node in result.graph.node] == found
+    assert not any(any(node.input[2:]) for node in result.graph.node)
+    assert not padfix.check(tmp_path / "out.onnx", target="ncnn").findings

@@ -36,6 +36,9 @@ _STEPS: Operators = (
     ("Cast", {"elements": "byte", "unsigned": True, "gives": "single", "changes-type": True, "changes-numbers": False}),
     ("Sub", {"numbers": "single", "from-constant": False, "from-softmax": False}),
 )
+_WHOLE: Operators = (("Cast", {"elements": "integer", "numbers": "integer", "gives": "single", "changes-type": True}),)
+"""What is done with integers of 32 bits, whose zero point is always 0."""
+
 _BACK: Operators = (
     (
         "Cast",
@@ -234,7 +237,8 @@ def caller_forms(site: Site) -> Iterator[Form]:
 
     name = "numbers that a Cast makes of bytes, or bytes of them"
     if site.node.op_type == "DequantizeLinear":
-        yield Form(name, (*_STEPS, _ROUNDED[0]), lambda: _written(site, partial(write, False)), why_not)
+        parts = _WHOLE if _quantized(site) == TensorProto.INT32 else _STEPS
+        yield Form(name, (*parts, _ROUNDED[0]), lambda: _written(site, partial(write, False)), why_not)
         return
     for by_sum, (way, parts) in enumerate(((name, _ROUNDED), (f"{name}, by a sum", _BY_SUM))):
         way_to_write = partial(_written, site, partial(write, bool(by_sum)), _ROUND_SINCE)
@@ -283,7 +287,9 @@ def _why_not_stepped(site: Site) -> Refusal | None:
         return Refusal("the rank of its data, its scale or zero point is not known")
     if site.node.op_type == "DequantizeLinear" and _quantized(site) in (TensorProto.INT16, TensorProto.UINT16):
         return None
-    if site.node.op_type == "DequantizeLinear" and not site.input_name(2) and _quantized(site) == TensorProto.INT32:
+    zero = site.constant(2) if site.input_name(2) else np.zeros(1)
+    is_centred = zero is not None and not zero.any()
+    if site.node.op_type == "DequantizeLinear" and is_centred and _quantized(site) == TensorProto.INT32:
         return None
     return None if _quantized(site) in _BOUNDS else Refusal("what is quantized is no byte")
 

@@ -1,18 +1,24 @@
-"""Lengths that an importer counts otherwise than others that they have to be alike with, copied by a Reshape."""
+"""Lengths that an importer counts otherwise than others that they have to be alike with, copied or told."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from padfix.geometry.padding import effective_kernel
+from padfix.graph import attributes
 from padfix.graph.lengths import filled
 from padfix.graph.scopes import Dimension
+from padfix.operators.data_order import CHANNELS
 from padfix.operators.loaded_lengths import alike_axes, are_counted_otherwise, counted_length
+from padfix.operators.reading import read
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
+from padfix.operators.window import Windowed
 from padfix.rules.base import Rewrite, Site, TrialInput
+from padfix.rules.build.along_axes import TAKING, taken
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
-from padfix.rules.build.node_trials import OPEN_LENGTH
+from padfix.rules.build.node_trials import OPEN_LENGTH, as_declared
 from padfix.rules.build.objections import Operators
 
 
@@ -61,6 +67,41 @@ def copied_lengths(site: Site) -> Iterator[Form]:
     if any(isinstance(shapes[place][0], int) and not isinstance(first[place], int) for place in through):
         why_not = Refusal("how many images there are is known of some alone")
     yield Form("lengths that a Reshape copies", operators, write, why_not)
+
+
+def told_channels(site: Site) -> Iterator[Form]:
+    """Yield a convolution or norm of channels that a Gather picks, all of them in their order, which tells how many.
+
+    A Reshape that copies the other lengths would do where they have names alone.
+    """
+    scope, node = site.scope, site.node
+    own = traits_of(scope, node) or {}
+    if not own.get("channels-counted-otherwise"):
+        return
+    weights = site.input_type(1)
+    lengths = (None if weights is None else weights.lengths) or (0, 0)
+    channels = lengths[1] * (attributes.integer(node, "group", 1) or 1) if node.op_type == "Conv" else lengths[0]
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        data, *rest = (builder.input(name) for name in node.input)
+        picked = taken(builder, data, {CHANNELS: range(channels)})
+        builder.output(node.output[0], builder.original(copied(node), [picked, *rest]))
+        return Rewrite(builder.build(), ({**as_declared(site), node.input[0]: _of_channels(site, channels)},))
+
+    operators: Operators = (*TAKING, (node.op_type, {**own, "channels-counted-otherwise": False}))
+    yield Form("a Gather of as many channels", operators, write)
+
+
+def _of_channels(site: Site, channels: int) -> TrialInput:
+    """Return data of so many channels, and of lengths that a window goes over a few times where they are open."""
+    known, window = site.input_type(0), read(site.scope, site.node)
+    shape = list((() if known is None else known.shape) or ())
+    shape[CHANNELS] = channels
+    if isinstance(window, Windowed):
+        for axis, (size, taps, _, dilation) in enumerate(window.axes, start=CHANNELS + 1):
+            shape[axis] = size if isinstance(size, int) else effective_kernel(taps or 1, dilation) + OPEN_LENGTH
+    return TrialInput(filled(shape, OPEN_LENGTH), site.elem_type(0))
 
 
 def _told(shape: list[Dimension]) -> list[int]:
