@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 from onnx import helper
@@ -15,10 +14,9 @@ from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import trials_of
-from padfix.rules.build.objections import Operators
 
-HALF_PIXEL_SINCE = 16
-"""The opset from which on a RoiAlign may take half a pixel off."""
+MODES_SINCE = 16
+"""The opset from which on a RoiAlign tells its coordinates."""
 
 
 def roi_forms(site: Site) -> Iterator[Form]:
@@ -37,7 +35,7 @@ def roi_forms(site: Site) -> Iterator[Form]:
     own = OTHERS["RoiAlign"](site.scope, site.node)
     yield _with_ratio(site)
     yield Form("boxes that are scaled before it", (("RoiAlign", {**own, "scaled": False}),), write)
-    yield _half_a_pixel_on(site)
+    yield _with_mode(site)
 
 
 def _with_ratio(site: Site) -> Form:
@@ -55,43 +53,16 @@ def _with_ratio(site: Site) -> Form:
     return Form("its sampling_ratio written", (("RoiAlign", traits),), write, why_not)
 
 
-_BEGINS = ((1, 0, 1, 0), (0, 1, 0, 1), (0, 0, 0, 0), (0, 0, 0, 0))
-_LENGTHS = ((0, 0, -1, 0), (0, 0, 0, -1), (0, 0, 1, 0), (0, 0, 0, 1))
-"""What the x and y of a box's begin and end add to its begin, twice, and to how long it is."""
-
-
-def _half_a_pixel_on(site: Site) -> Form:
-    """Return the node with boxes half a pixel further on and one pixel long at the least, and half a pixel off again.
-
-    That is what it does before opset 16, and under ``output_half_pixel``; the boxes are in pixels of the image.
-    """
-    written, own = attributes.find(site.node, "spatial_scale"), OTHERS["RoiAlign"](site.scope, site.node)
-    dtype = np.dtype(helper.tensor_dtype_to_np_dtype(site.elem_type(1)))
-    pixel = 1 / (1.0 if written is None else written.f)
+def _with_mode(site: Site) -> Form:
+    """Return the node of today, which says what it did before opset 16."""
+    own = OTHERS["RoiAlign"](site.scope, site.node)
 
     def write() -> Rewrite:
-        builder = site.builder(max(site.opset, HALF_PIXEL_SINCE))
-        data, boxes, numbers = (builder.input(name) for name in site.node.input)
-
-        def by(matrix: Sequence[Sequence[int]]) -> Any:
-            return builder.op("MatMul", [boxes, builder.constant(np.array(matrix, dtype), "corners")])
-
-        def row(begin: float, end: float) -> Any:
-            return builder.constant(np.array([[begin, begin, end, end]], dtype), "pixels")
-
-        longer = builder.op("Relu", [builder.op("Sub", [by(_LENGTHS), row(0, pixel)])])
-        moved = builder.op("Add", [builder.op("Add", [by(_BEGINS), longer]), row(pixel / 2, 1.5 * pixel)])
+        builder = site.builder(max(site.opset, MODES_SINCE))
         node = copied(site.node, without=("coordinate_transformation_mode",))
-        node.attribute.append(helper.make_attribute("coordinate_transformation_mode", "half_pixel"))
-        builder.output(site.node.output[0], builder.original(node, [data, moved, numbers]))
+        node.attribute.append(helper.make_attribute("coordinate_transformation_mode", own["coordinates"]))
+        builder.output(site.node.output[0], builder.original(node, [builder.input(name) for name in site.node.input]))
         return Rewrite(builder.build(), trials_of(site))
 
-    why_not = Refusal("it takes half a pixel off already") if own["coordinates"] == "half_pixel" else None
-    if why_not is None and not pixel > 0:
-        why_not = Refusal("its spatial_scale is not above 0")
-    operators: Operators = (
-        ("MatMul", {"rank": 2, "by-a-matrix": True}),
-        *((each, {}) for each in ("Sub", "Relu", "Add")),
-        ("RoiAlign", {**own, "coordinates": "half_pixel"}),
-    )
-    return Form("boxes half a pixel further on", operators, write, why_not, HALF_PIXEL_SINCE)
+    why_not = None if site.opset < MODES_SINCE else Refusal("it says so already")
+    return Form("its coordinate_transformation_mode written", (("RoiAlign", own),), write, why_not, MODES_SINCE)
