@@ -90,7 +90,6 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "axes-listed": SWITCH,
     "axes-negative": SWITCH,
     "amounts": ("scales", "sizes", "run-time"),
-    "amounts-of-data": SWITCH,  # Also of Pad: whether data tells them, and not constants or lengths alone.
     "empty-scales": SWITCH,
     "factors": ("whole", "exact", "inexact"),
     "gives-one": SWITCH,

@@ -155,7 +155,7 @@ def test_sequences_that_are_alike_need_no_lengths(
 def test_boxes_by_centres_are_told_by_corners(tmp_path: Path) -> None:
     text = """(float[1,6,4] X, float[1,2,6] S) => (int64[n,3] Y) <int64[1] k = {3}, float[1] t = {0.3}> {
     B = Sigmoid (X) Y = NonMaxSuppression <center_point_box = %d> (B, S, k, t) }"""
-    assert written(text % 1, "mnn", tmp_path) == ["Sigmoid", "MatMul", "NonMaxSuppression"]
+    assert written(text % 1, "mnn", tmp_path) == ["Sigmoid", "MatMul", "Relu", "MatMul", "Add", "NonMaxSuppression"]
     assert written(text % 0, "mnn", tmp_path) == ["Sigmoid", "NonMaxSuppression"]
 
 

@@ -198,7 +198,6 @@ def converted(tmp_path: Path, text: str, target: str, opset: int = 17, **options
         (RANK + "<int64[4] r = {1, 1, 1, 1}> { t = Tile (X, r) Y = Relu (t) }", "ncnn", 13, ["Identity", "Relu"]),
         (RANK + "<int64[4] r = {1, 2, 1, 3}> { Y = Tile (X, r) }", "ncnn", 13, ["Concat", "Concat"]),
         (RANK + "<int64[1] a = {1}> { Y = ReduceSumSquare (X, a) }", "ncnn", 18, AS_MATRIX),
-        (UNRANKED + "{ x = Reshape (X, s) Y = Softmax <axis = 1> (x) }", "openvino", 11, ["Reshape", *MEASURED]),
         (LENGTHS + "{ Y = LRN <size = 3, alpha = 0.1, bias = 1.5> (X) }", "openvino", 13, ["LRN", "Mul"]),
         (LENGTHS + "{ Y = LpNormalization <axis = 1, p = 1> (X) }", "opencv", 9, ["ReduceL1", "Clip", "Div"]),
         (LENGTHS + "{ Y = LpNormalization <p = 2> (X) }", "tvm", 18, ["ReduceL2", "Clip", "Div"]),
@@ -318,7 +317,8 @@ def test_a_refusal_names_the_version_that_takes_the_node(tmp_path: Path) -> None
 
 def test_a_softmax_of_the_last_axis_alone_is_right_everywhere(tmp_path: Path) -> None:
     source = saved(tmp_path, UNRANKED + "{ x = Reshape (X, s) Y = Softmax <axis = -1> (x) }", 11)
-    assert padfix.check(source, target="openvino").findings == []
+    findings = padfix.check(source, target="openvino").findings
+    assert [each.op_type for each in findings] == ["Reshape"]  # of which only the data tell how many axes it gives
 
 
 def test_a_pool_of_volumes_takes_an_empty_batch(tmp_path: Path) -> None:
@@ -564,7 +564,7 @@ def test_sizes_of_run_time_are_not_promised_a_form(tmp_path: Path) -> None:
     source = saved(tmp_path, f"(float[1,2,4,4] X, int64[4] z) => (float[A,B,C,D] Y) {{ {node} }}")
     (found,) = padfix.check(source, target="tract").findings
     assert not found.fixable
-    with pytest.raises(padfix.PadfixError, match="not constant"):
+    with pytest.raises(padfix.PadfixError, match="data tells"):
         padfix.convert(source, tmp_path / "out.onnx", target="tract")
 
 
