@@ -233,6 +233,7 @@ def window_traits(window: Window) -> Traits:
         "elements": elements_of(window.elem_type),
         "counts-pads": window.operator.is_average and window.written.count_include_pad,
         "rounds-up": window.written.ceil_mode,
+        "beyond-image": any(_is_longer(window, axis, pair) for axis, pair in enumerate(pairs)),
         "drops-window": window.written.ceil_mode
         and any_of([_drops_window(window, axis, pair) for axis, pair in enumerate(pairs)]),
     }
@@ -256,6 +257,14 @@ def _leaves_a_rest(window: Window, axis: int, pair: Pair | None) -> bool | None:
     if taps is None or pair is None or not isinstance(size, int):
         return None
     return (size + sum(pair) - effective_kernel(taps, window.dilations[axis])) % stride != 0
+
+
+def _is_longer(window: Window, axis: int, pair: Pair | None) -> bool:
+    """Whether a window is longer than the image with its pads, where both are known."""
+    size, taps = window.sizes[axis], window.kernel[axis]
+    if not isinstance(size, int) or taps is None or pair is None:
+        return False
+    return effective_kernel(taps, window.dilations[axis]) > size + sum(pair)
 
 
 def _drops_window(window: Window, axis: int, pair: Pair | None) -> bool | None:

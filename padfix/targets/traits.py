@@ -62,6 +62,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "counts-pads": SWITCH,
     "rounds-up": SWITCH,
     "drops-window": SWITCH,
+    "beyond-image": SWITCH,  # Whether a window is longer than the image with its pads, as far as that is known.
     "output-shape": SWITCH,
     "output-padding": SWITCH,
     "one-filter-a-group": SWITCH,

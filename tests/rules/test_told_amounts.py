@@ -110,3 +110,18 @@ def test_integers_of_two_bytes_are_dequantized_by_a_cast(target: str, tmp_path: 
 @pytest.mark.parametrize("axis", [0, 2, 4])
 def test_five_axes_are_summed_up_along_one_as_three_for_qnn(axis: int, tmp_path: Path) -> None:
     assert "CumSum" not in operators_for(EXTREMES % axis, "qnn", tmp_path, 17, 8)
+
+
+@pytest.mark.parametrize("operator", ["AveragePool", "MaxPool"])
+@pytest.mark.parametrize("target", ["openvino", "opencv@4.14"])
+def test_windows_are_no_longer_than_the_image(operator: str, target: str, tmp_path: Path) -> None:
+    pool = "<ceil_mode = 1, kernel_shape = [9, 7], strides = [9, 7]>"
+    text = f"(float[1,2,3,4] X) => (float[1,2,1,1] Y) {{ Y = {operator} {pool} (X) }}"
+    operators_for(text, target, tmp_path, 12, 8)
+    (node,) = onnx.load(tmp_path / "after.onnx").graph.node
+    told = {each.name: list(each.ints) for each in node.attribute}
+    pads = told.get("pads", [0] * 4)
+    assert all(
+        taps <= size + pads[axis] + pads[2 + axis]
+        for axis, (taps, size) in enumerate(zip(told["kernel_shape"], (3, 4), strict=True))
+    )

@@ -43,6 +43,7 @@ from padfix.rules.build.transposed import cases_as_written
 from padfix.rules.build.trials import trials
 from padfix.rules.build.volume_planes import AXES_OF_VOLUME, in_planes
 from padfix.rules.build.window_along_axes import pools_along_axes
+from padfix.rules.build.windows_within import windows_within
 from padfix.rules.build.without_groups import without_groups
 from padfix.targets.traits import Traits
 
@@ -91,6 +92,7 @@ def _of_same_groups(site: Site, window: Window, own: Traits) -> Iterator[Form]:
     explicit = as_it_was = _with_pads(window, pairs)
     if explicit.written.ceil_mode:
         evened = _reached_pairs(explicit)
+        yield windows_within(site, explicit, pairs)
         yield _without_ceil_mode(site, explicit, evened)
         if not isinstance(evened, Refusal):
             explicit, pairs = _with_pads(explicit, evened, ceil_mode=False), evened
