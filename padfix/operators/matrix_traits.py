@@ -12,7 +12,7 @@ from padfix.operators.constant_chains import is_constant
 from padfix.operators.fused_layers import MATRIX
 from padfix.operators.lists import depends_on_data
 from padfix.operators.loaded_lengths import counted_lengths_differ
-from padfix.operators.shape_questions import any_of, copied_along_first, is_by_a_number
+from padfix.operators.shape_questions import copied_along_first, is_by_a_number
 from padfix.targets.traits import Traits
 
 
@@ -36,24 +36,14 @@ def matrix_traits(scope: Scope, node: NodeProto) -> Traits:
     }
 
 
-def _are_spread_alike(scope: Scope, node: NodeProto) -> bool | None:
-    """Whether both factors have as many matrices, and fewer than the result; None where that is not known."""
+def _are_spread_alike(scope: Scope, node: NodeProto) -> bool:
+    """Whether both factors have as many matrices, and fewer than the result, as far as that is known."""
     types = [scope.type_of(name) for name in (*node.input[:2], node.output[0])]
-    if any(known is not None and known.rank is not None and known.rank < MATRIX for known in types):
+    lengths = [None if known is None else known.lengths for known in types]
+    if any(each is None or len(each) < MATRIX for each in lengths):
         return False
-    shapes = [None if known is None or known.shape is None else known.shape[:-MATRIX] for known in types]
-    result = shapes.pop()
-    if result is None or None in shapes:
-        return None
-    factors = [(1,) * (len(result) - len(shape)) + tuple(shape) for shape in shapes if shape is not None]
-    spread = [
-        any_of([None if None in pair else pair[0] != pair[1] for pair in zip(factor, result, strict=True)])
-        for factor in factors
-    ]
-    if False in spread:
-        return False
-    told = [[each for each in factor if isinstance(each, int)] for factor in factors]
-    return math.prod(told[0]) == math.prod(told[1]) if all(len(each) == len(result) for each in told) else None
+    first, second, result = (math.prod(each[:-MATRIX]) for each in lengths if each is not None)
+    return first == second < result
 
 
 def _is_scaled(scope: Scope, node: NodeProto) -> bool:
