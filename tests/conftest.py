@@ -31,7 +31,7 @@ settings.register_profile("ci", max_examples=50, derandomize=True, **_COMMON)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 
-_SWEPT, _MANY_CASES, _ONE_IN = ("tests/rules/", "tests/sources/"), 8, 3
+_SWEPT, _MANY_CASES, _ONE_IN = ("tests/rules/", "tests/sources/"), 6, 4
 """Where a test of so many cases or more is a sweep, and one in how many of them runs by default."""
 
 

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from onnx import NodeProto
 
-from padfix.graph.scopes import Scope
+from padfix.graph.scopes import Scope, normal_domain
 from padfix.operators.batches import gives_each_image_its_own
 from padfix.operators.constant_chains import is_constant
+from padfix.operators.elementwise import ELEMENTWISE
 from padfix.operators.fused_layers import MATRIX
 from padfix.operators.lists import depends_on_data
 from padfix.operators.loaded_lengths import counted_lengths_differ
 from padfix.operators.shape_questions import copied_along_first, is_by_a_number
 from padfix.targets.traits import Traits
+
+_NEAR = 8
+"""Operators that may lie between a Softmax and a product with what it gives."""
 
 
 def matrix_traits(scope: Scope, node: NodeProto) -> Traits:
@@ -26,6 +31,7 @@ def matrix_traits(scope: Scope, node: NodeProto) -> Traits:
         "list-second": second,
         "by-a-matrix": ranks[1] == 2,
         "by-a-number": is_by_a_number(scope, node),
+        "shares-of-fewer-axes": _are_shares_of_fewer_axes(scope, node, ranks),
         "spread-alike": _are_spread_alike(scope, node),
         "copied-along-first": bool(copied_along_first(scope, node)),
         "scaled": _is_scaled(scope, node),
@@ -34,6 +40,19 @@ def matrix_traits(scope: Scope, node: NodeProto) -> Traits:
         "by-fewer-constants": _is_by_fewer_constants(scope, node),
         "numbers-images": gives_each_image_its_own(scope, node, MATRIX),
     }
+
+
+def _are_shares_of_fewer_axes(scope: Scope, node: NodeProto, ranks: Sequence[int | None]) -> bool:
+    """Whether what a Softmax gave, also in other numbers since, is multiplied by matrices of more axes."""
+    first, second = ranks
+    if first is None or second is None or not 1 < first < second:
+        return False
+    maker = scope.own_producer(node.input[0])
+    for _ in range(_NEAR):
+        if maker is None or maker.op_type not in ELEMENTWISE or normal_domain(maker.domain):
+            break
+        maker = scope.own_producer(maker.input[0])
+    return maker is not None and maker.op_type == "Softmax" and not normal_domain(maker.domain)
 
 
 def _are_spread_alike(scope: Scope, node: NodeProto) -> bool:

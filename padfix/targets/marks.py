@@ -123,6 +123,7 @@ MARKS = (
     "kept-unwritten",  # Of ArgMax and ArgMin: whether it is left to the default that they keep their axis.
     "turns-longs",  # Of Transpose, ArgMax and ArgMin: whether a result is integers of 64 bits that a Transpose turns.
     "amounts-of-data",  # Of Pad and Resize: whether data tells the amounts, and not constants or lengths alone.
+    "shares-of-fewer-axes",  # Of MatMul: whether the first factor, of a Softmax, has fewer axes than the second.
     "spread-alike",  # Of MatMul: whether both factors have as many matrices, and fewer than the result.
     "copied-along-first",  # Of MatMul of volumes: whether a factor is one along the first axis, and the result not.
     "added-axis-from-end",  # Of what reduces axes: whether they are counted from the end, directly behind added ones.

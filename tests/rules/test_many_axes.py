@@ -121,3 +121,11 @@ def test_each_element_gets_the_scale_of_its_block_for_tract(
     made = operators_for(BLOCKS % (given, constants), "tract", tmp_path, 21, 10)
     assert there in made
     assert "DequantizeLinear" not in made
+
+
+@pytest.mark.parametrize(("first", "is_there"), [("2,3,4", True), ("1,2,3,4", False)])
+def test_shares_have_as_many_axes_as_what_they_are_multiplied_by_for_openvino(
+    first: str, is_there: bool, tmp_path: Path
+) -> None:
+    text = f"(float[{first}] A, float[1,2,4,5] B) => (float[1,2,3,5] Y) {{ p = Softmax (A) Y = MatMul (p, B) }}"
+    assert ("Unsqueeze" in operators_for(text, "openvino", tmp_path, 13, 8)) is is_there

@@ -51,6 +51,7 @@ def matrix_forms(site: Site) -> Iterator[Form]:
         yield Form("matrices in place of lists", operators, lambda: of_inputs(site, write, exact=False), why_not)
     yield _without_first(site)
     yield _repeated(site)
+    yield _of_as_many_axes(site, ranks)
     yield from _row_by_row(site)
     yield from _turned_about(site)
     yield from product_from_left(site)
@@ -96,6 +97,20 @@ def _repeated(site: Site) -> Form:
     if own.get("spread-alike") is False:
         why_not = Refusal("one of its factors is not repeated")
     return Form("its first matrices repeated", operators, lambda: of_inputs(site, write, exact=False), why_not)
+
+
+def _of_as_many_axes(site: Site, ranks: Sequence[int | None]) -> Form:
+    """Return a product whose first factor has as many axes as the second, of which the first are of one element."""
+    first, second = (each or 0 for each in ranks)
+    axes = [*range(second - first)]
+
+    def write(builder: FragmentBuilder, one: Any, other: Any) -> Any:
+        return builder.op("MatMul", [builder.unsqueezed(one, *axes), other])
+
+    own = {**(traits_of(site.scope, site.node) or {}), "shares-of-fewer-axes": False, "rank": second}
+    why_not = None if first > 1 and axes else Refusal("its first factor has as many axes as the second, or is a list")
+    operators: Operators = (("Unsqueeze", {"rank": first}), ("MatMul", own))
+    return Form("axes of one element before the first", operators, lambda: of_inputs(site, write, exact=False), why_not)
 
 
 def _alone(shape: Sequence[int]) -> list[int]:
