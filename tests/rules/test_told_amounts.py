@@ -125,3 +125,11 @@ def test_windows_are_no_longer_than_the_image(operator: str, target: str, tmp_pa
         taps <= size + pads[axis] + pads[2 + axis]
         for axis, (taps, size) in enumerate(zip(told["kernel_shape"], (3, 4), strict=True))
     )
+
+
+@pytest.mark.parametrize("target", ["mnn", "openvino", "tvm"])
+def test_a_range_of_floats_that_data_bound_is_declined(target: str, tmp_path: Path) -> None:
+    text = "(%s A) => (%s[n] Y) <%s l = {9}, %s d = {2}> { Y = Range (A, l, d) }"
+    assert operators_for(text % (("int64",) * 4), target, tmp_path, 13, 8)["Range"] == 1
+    with pytest.raises(RefusedError):
+        operators_for(text % (("float",) * 4), target, tmp_path, 13, 8)
