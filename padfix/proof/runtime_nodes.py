@@ -9,7 +9,7 @@ right and the shortest that is not lies the first node at fault.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from onnx import ModelProto, NodeProto, helper, numpy_helper
@@ -177,8 +177,14 @@ class NodeSearch:
         part = self._part({name: self._known[name] for name in fed}, expected, folded=True)
         feeds = self._feeds(part)
         unnamed = [("", "")] * len(expected)
-        found = judged(self._runtime, part, Probe(self._probe.name, feeds), expected, unnamed, NODE)
+        found = judged(
+            self._runtime, part, Probe(self._probe.name, feeds), expected, unnamed, NODE, inside=self._inside(expected)
+        )
         return all(each.agrees for each in found)
+
+    def _inside(self, names: Iterable[str]) -> set[str]:
+        """Return which tensors are no outputs of the model."""
+        return {*names} - {*self._outputs}
 
     def _is_text(self, name: str) -> bool:
         return self._known[name].dtype.kind in "OSU"
@@ -221,7 +227,9 @@ class NodeSearch:
         if (gated := gated_by(last.node.op_type, feeds.get(next(iter(last.node.input), "")))) is not None:
             may[last.outputs[0]] = gated
         probe = Probe(self._probe.name, feeds)
-        found = list(judged(self._runtime, part, probe, expected, places, share, ties=may))
+        found = list(
+            judged(self._runtime, part, probe, expected, places, share, ties=may, inside=self._inside(expected))
+        )
         worst = next((each for each in found if not each.agrees), found[0])
         place = last.outputs.index(worst.name)
         worst = replace(worst, together=tuple(together))
@@ -329,7 +337,17 @@ class NodeSearch:
         part = with_shapes(part_of(self._model, names), self._probe.arrays, expected)
         feeds = self._feeds(part)
         unnamed = [("", "")] * len(expected)
-        return list(judged(self._runtime, part, Probe(self._probe.name, feeds), expected, unnamed, self._share))
+        return list(
+            judged(
+                self._runtime,
+                part,
+                Probe(self._probe.name, feeds),
+                expected,
+                unnamed,
+                self._share,
+                inside=self._inside(expected),
+            )
+        )
 
     def _is_wrong_in_place(self, last: _Wired, left_out: Container[int]) -> bool:
         """Whether a node that is wrong by itself stays so behind those before it, known faults left out."""

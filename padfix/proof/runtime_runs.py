@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -73,10 +73,12 @@ def judged(
     more: float = 0.0,
     sizes: Mapping[str, float] | None = None,
     ties: Mapping[str, Array] | None = None,
+    inside: Container[str] = (),
 ) -> Iterator[OnRuntime]:
     """Yield how far each output is from what is right; ``sizes`` tell how large each gets on all data.
 
-    ``ties`` tell of an output by how much each number may be off besides.
+    ``ties`` tell of an output by how much each number may be off besides. What is ``inside``, no output of the whole
+    model, may have axes of one element more or fewer: MNN gives lines so as a result that it holds as images.
     """
     shapes = [tuple(array.shape) for array in expected.values()]
     found = runtime.run(model.SerializeToString(), probe.arrays, shapes)
@@ -91,10 +93,16 @@ def judged(
         size = max((sizes or {}).get(name, 0.0), 1.0 if op_type in GATED else 0.0)
         formula = APPROXIMATION if op_type in APPROXIMATED else 0.0
         given, may = found[place], (ties or {}).get(name)
+        if name in inside and _without_ones(given.shape) == _without_ones(array.shape):
+            given = given.reshape(array.shape)
         if may is not None and given.shape == array.shape:
             given = np.where(np.abs(given.astype(np.float64) - array) <= may, array, given)
         difference, allowed = difference_of(given, array, share, more + formula, size)
         yield OnRuntime(name, node, op_type, probe.name, "", difference, allowed)
+
+
+def _without_ones(shape: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(each for each in shape if each != 1)
 
 
 def whole_share(model: ModelProto) -> float:
