@@ -6,7 +6,7 @@ from onnx import NodeProto
 
 from padfix.graph.scopes import Scope, normal_domain
 from padfix.operators.constant_chains import is_of_data, readers_behind
-from padfix.operators.fused_layers import given_by
+from padfix.operators.fused_layers import MATRIX, given_by
 from padfix.operators.held_lengths import reads_list_of_lengths
 from padfix.operators.numbers import bytes_of, elements_of
 from padfix.operators.positive import is_positive_for_certain
@@ -15,9 +15,6 @@ from padfix.targets.traits import Traits
 
 _MOST_READ = 64
 """What is computed of a constant that is looked at."""
-
-_MATRIX = 2
-"""Axes of a matrix."""
 
 
 def computed_traits(scope: Scope, node: NodeProto) -> Traits:
@@ -38,7 +35,7 @@ def computed_traits(scope: Scope, node: NodeProto) -> Traits:
 
 def _picks_of_stacks(scope: Scope, node: NodeProto) -> bool:
     """Whether a Gather picks from three axes or more by a number or a list."""
-    return rank_of(scope, node.input[0]) > _MATRIX and rank_of(scope, node.input[1]) < _MATRIX
+    return rank_of(scope, node.input[0]) > MATRIX and rank_of(scope, node.input[1]) < MATRIX
 
 
 def _is_before_einsum(scope: Scope, node: NodeProto) -> bool:

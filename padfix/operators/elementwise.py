@@ -28,6 +28,12 @@ COPYING = frozenset({"Expand", "Tile"})
 PICKING_OUT = frozenset({"Gather", "GatherElements", "GatherND", "Slice", "Split"})
 """Operators that give some of the elements of their first input, as they are."""
 
+MOVING = LAYING_OUT | PICKING_OUT | {"Cast"}
+"""Operators that give elements of their first input elsewhere, or in another type."""
+
+MOST_MOVES = 4
+"""Of those that are looked through, one behind the other."""
+
 PLACES = ("ArgMax", "ArgMin")
 """Operators that give where along an axis an extreme is."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 
 from onnx import NodeProto, TensorProto
@@ -73,9 +73,8 @@ def adds_nothing(scope: Scope, node: NodeProto) -> bool:
     return amounts is not None and all(each == (0, 0) for each in amounts)
 
 
-def may_be_negative(scope: Scope, name: str) -> bool | None:
-    """Whether some of a list of integers, which lengths may tell, is below 0; None where that is not known."""
-    bounds = bounds_of(scope, name)
+def may_be_negative(bounds: Sequence[Bounds] | None) -> bool | None:
+    """Whether some of the integers that lie between bounds is below 0; None where that is not known."""
     if bounds is None or not any(least < 0 for least, _ in bounds):
         return None if bounds is None else False
     return True if all(most < 0 for least, most in bounds if least < 0) else None

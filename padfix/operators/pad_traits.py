@@ -12,7 +12,7 @@ from padfix.graph.scopes import Scope
 from padfix.operators.constant_chains import is_constant, reads_constant_bytes, worked_out
 from padfix.operators.constant_pad import extent_traits, given_pads
 from padfix.operators.data_order import CHANNELS, is_behind_window
-from padfix.operators.length_bounds import bounds_of, may_be_negative
+from padfix.operators.length_bounds import Bounds, bounds_of, may_be_negative
 from padfix.operators.lists import depends_on_data
 from padfix.operators.numbers import elements_of
 from padfix.operators.shape_questions import any_of
@@ -21,35 +21,31 @@ from padfix.targets.traits import COUNT, Trait, Traits
 
 
 def pad_traits(scope: Scope, node: NodeProto) -> Traits:
+    """Return how a Pad is told what it adds, and of amounts that lengths tell what lies in their bounds."""
     amounts = given_pads(scope, node)
     data = scope.type_of(node.input[0]) if node.input and node.input[0] else None
     listed = len(node.input) > 3 and bool(node.input[3])
     told = None if amounts is None or listed else amounts
+    bounds = bounds_of(scope, node.input[1]) if amounts is None and any(node.input[1:2]) else None
     is_told = amounts is not None and (not listed or scope.constant(node.input[3]) is not None)
     return {
         "mode": attributes.text(node, "mode", "constant") or "constant",
         "mode-written": attributes.find(node, "mode") is not None,
         "amounts": "sizes" if is_told else "run-time",
         "amounts-of-data": any(name and depends_on_data(scope, name) for name in (*node.input[1:2], *node.input[3:4])),
-        "negative": _is_negative(scope, node, amounts),
+        "negative": may_be_negative(bounds) if amounts is None else min(amounts, default=0) < 0,
         "value": fill_of(scope, node),
         "value-given": any(node.input[2:3]),
         "value-unread": attributes.text(node, "mode", "constant") not in ("constant", "") and any(node.input[2:3]),
         "axes-listed": listed,
         "reads-constant-bytes": reads_constant_bytes(scope, node),
-        **(_open_traits(scope, node) if told is None else outer_traits(told)),
+        **(outer_traits(told) if bounds is None or listed else _open_traits(bounds)),
         "end-alone": None if not told else bool(axes_padded_behind(scope, node, told)),
         "rank": None if data is None else data.rank,
         **extent_traits(scope, node, told),
         "before-average": any(each.op_type == "AveragePool" for each in scope.consumers(node.output[0])),
         "elements": elements_of(None if data is None else data.elem_type),
     }
-
-
-def _is_negative(scope: Scope, node: NodeProto, amounts: Sequence[int] | None) -> bool | None:
-    if amounts is None:
-        return may_be_negative(scope, node.input[1]) if any(node.input[1:2]) else None
-    return min(amounts, default=0) < 0
 
 
 def outer_traits(amounts: Sequence[int] | None) -> dict[str, Trait | None]:
@@ -60,10 +56,9 @@ def outer_traits(amounts: Sequence[int] | None) -> dict[str, Trait | None]:
     return {"outer-axes": any(padded[:2]), "batch-axis": any(padded[:1]), "padded-runs": _runs(padded)}
 
 
-def _open_traits(scope: Scope, node: NodeProto) -> Traits:
+def _open_traits(bounds: Sequence[Bounds]) -> Traits:
     """Return the same of amounts that are only known to lie between numbers; of the runs, how many at the most."""
-    bounds = bounds_of(scope, node.input[1]) if any(node.input[1:2]) and not any(node.input[3:4]) else None
-    if bounds is None or len(bounds) % 2:
+    if len(bounds) % 2:
         return outer_traits(None)
     padded = _by_axis([True if least > 0 else None if most else False for least, most in bounds])
     outer, batch = any_of(padded[:2]), any_of(padded[:1])

@@ -10,7 +10,7 @@ from onnx import NodeProto, TensorProto
 from padfix.graph import attributes
 from padfix.graph.scopes import Dimension, Scope, ValueType
 from padfix.operators.constant_chains import COMPUTED, is_constant, reads_constant_bytes, worked_out
-from padfix.operators.elementwise import ELEMENTWISE, LAYING_OUT, PICKING_OUT, PLACES, RESHAPING
+from padfix.operators.elementwise import ELEMENTWISE, MOST_MOVES, MOVING, PLACES, RESHAPING
 from padfix.operators.lists import depends_on_data
 from padfix.operators.long_results import ends_as_long, is_behind_images, turns_longs
 from padfix.operators.numbers import numbers_of
@@ -31,10 +31,6 @@ PICKING = ("GatherElements", "GatherND", "Scatter", "ScatterElements", "ScatterN
 _PUTTING_ALONG_AXIS = ("Scatter", "ScatterElements")
 
 _ON_EACH = ("Abs", "Add", "Cast", "Clip", "Identity", "Max", "Min", "Mod", "Mul", "Neg", "Sub")
-_MOVING = LAYING_OUT | PICKING_OUT | {"Cast"}
-
-_MOST_MOVES = 4
-"""Operators that may lie between a weight and what reads it."""
 
 _MANY_AXES = 6
 """Axes of data and of indices together, one of which is picked from, that give more than five."""
@@ -87,7 +83,7 @@ def _is_laid_out_apart(scope: Scope, node: NodeProto) -> bool:
 
 def _is_laid_out(scope: Scope, name: str) -> bool:
     """Whether a value has its axes of a Reshape, or of what becomes one, before operators on each element."""
-    for _ in range(_MOST_MOVES + 1):
+    for _ in range(MOST_MOVES + 1):
         producer = scope.producer(name)
         if producer is None or producer.op_type in RESHAPING:
             return producer is not None
@@ -163,7 +159,7 @@ def _holds_negatives(scope: Scope, name: str) -> bool:
 
 def _is_as_given(scope: Scope, name: str) -> bool:
     """Whether an input of the model has these axes, or did before what works on each element."""
-    for _ in range(_MOST_MOVES + 1):
+    for _ in range(MOST_MOVES + 1):
         producer = scope.producer(name)
         if producer is None or producer.op_type not in _ON_EACH:
             break
@@ -182,11 +178,11 @@ def _may_be_outside(scope: Scope, node: NodeProto) -> bool:
     """Whether an index of a OneHot may be none of its places: all but constants and positions along a short axis."""
     depth, name = scope.constant(node.input[1]), node.input[0]
     most = 0 if depth is None or not depth.size else int(depth.reshape(-1)[0])
-    for _ in range(_MOST_MOVES + 1):
+    for _ in range(MOST_MOVES + 1):
         told, producer = scope.constant(name), scope.producer(name)
         if told is not None:
             return bool((told < -most).any() or (told >= most).any())
-        if producer is None or producer.op_type not in (*_MOVING, *PLACES):
+        if producer is None or producer.op_type not in (*MOVING, *PLACES):
             return True
         if producer.op_type.startswith("Arg"):
             known = scope.type_of(producer.input[0])
@@ -312,9 +308,7 @@ def is_weight(scope: Scope, name: str, depth: int = 0) -> bool:
     if producer.op_type == "Constant":
         return True
     is_moved = producer.op_type in COMPUTED or producer.op_type == "Split"
-    return (
-        is_moved and depth < _MOST_MOVES and all(is_weight(scope, each, depth + 1) for each in producer.input if each)
-    )
+    return is_moved and depth < MOST_MOVES and all(is_weight(scope, each, depth + 1) for each in producer.input if each)
 
 
 def computed_weights(scope: Scope, node: NodeProto) -> Traits:

@@ -17,10 +17,10 @@ _SPLIT_ROWS = 5
 
 def shuffles_channels(scope: Scope, node: NodeProto) -> bool:
     """Whether a Reshape splits the channels of images into groups that a Transpose and a Reshape bring back alike."""
-    exchange = _only_reader(scope, node, "Transpose")
+    exchange = only_reader(scope, node, "Transpose")
     if exchange is None or attributes.integers(exchange, "perm") != _GROUPS_EXCHANGED:
         return False
-    back = _only_reader(scope, exchange, "Reshape")
+    back = only_reader(scope, exchange, "Reshape")
     if back is None:
         return False
     before, split, after = (_lengths(scope, name) for name in (node.input[0], node.output[0], back.output[0]))
@@ -34,8 +34,8 @@ def shuffles_pixels(scope: Scope, node: NodeProto) -> bool:
     So PyTorch has it: the channels of one place lie side by side.
     """
     split = scope.own_producer(node.input[0]) if node.op_type == "Transpose" else node
-    exchange = None if split is None or split.op_type != "Reshape" else _only_reader(scope, split, "Transpose")
-    back = None if exchange is None else _only_reader(scope, exchange, "Reshape")
+    exchange = None if split is None or split.op_type != "Reshape" else only_reader(scope, split, "Transpose")
+    back = None if exchange is None else only_reader(scope, exchange, "Reshape")
     if split is None or exchange is None or back is None:
         return False
     perm, lengths = attributes.integers(exchange, "perm"), _lengths(scope, split.output[0])
@@ -49,9 +49,10 @@ def shuffles_pixels(scope: Scope, node: NodeProto) -> bool:
     return False
 
 
-def _only_reader(scope: Scope, node: NodeProto, op_type: str) -> NodeProto | None:
-    readers = scope.consumers(node.output[0])
-    if len(readers) != 1 or scope.is_output(node.output[0]) or readers[0].op_type != op_type:
+def only_reader(scope: Scope, node: NodeProto, op_type: str) -> NodeProto | None:
+    """Return what alone reads what a node gives, as its data, if it is of a type; no output of the model is read so."""
+    readers = [] if scope.is_output(node.output[0]) else scope.consumers(node.output[0])
+    if len(readers) != 1 or readers[0].op_type != op_type or readers[0].input[0] != node.output[0]:
         return None
     return None if normal_domain(readers[0].domain) else readers[0]
 

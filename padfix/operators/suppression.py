@@ -7,22 +7,17 @@ from onnx import NodeProto
 
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope
-from padfix.operators.elementwise import LAYING_OUT, PICKING_OUT
+from padfix.operators.elementwise import MOST_MOVES, MOVING
 from padfix.targets.traits import Traits
 
-_OVERLAP, _SCORE = 3, 4
+OVERLAP, SCORE = 3, 4
 """Which inputs limit how much boxes may overlap, and how little one may count."""
-
-_MOVING = LAYING_OUT | PICKING_OUT | {"Cast"}
-
-_MOST_MOVES = 4
-"""Operators that may lie between scores and what makes shares of them."""
 
 
 def suppression_traits(scope: Scope, node: NodeProto) -> Traits:
     """Return the least score of a NonMaxSuppression, what its boxes are, and how its limits are told."""
     limits = [scope.type_of(name) for name in node.input[2:] if name]
-    name = node.input[_SCORE] if len(node.input) > _SCORE else ""
+    name = node.input[SCORE] if len(node.input) > SCORE else ""
     score = scope.constant(name) if name else None
     least = None if name and score is None else "none"
     if score is not None and score.size == 1:
@@ -38,16 +33,16 @@ def suppression_traits(scope: Scope, node: NodeProto) -> Traits:
 
 def _takes_no_overlap(scope: Scope, node: NodeProto) -> bool | None:
     """Whether a NonMaxSuppression drops every box that overlaps a better one; None where the limit is computed."""
-    name = node.input[_OVERLAP] if len(node.input) > _OVERLAP else ""
+    name = node.input[OVERLAP] if len(node.input) > OVERLAP else ""
     limit = scope.constant(name) if name else np.zeros(1, np.float32)
     return None if limit is None else not limit.any()
 
 
 def _is_share(scope: Scope, name: str) -> bool:
     """Whether numbers are what a Sigmoid or Softmax gives, moved about by a few operators."""
-    for _ in range(_MOST_MOVES + 1):
+    for _ in range(MOST_MOVES + 1):
         producer = scope.producer(name)
-        if producer is None or producer.op_type not in _MOVING:
+        if producer is None or producer.op_type not in MOVING:
             break
         name = producer.input[0]
     producer = scope.producer(name)

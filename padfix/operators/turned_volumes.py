@@ -9,7 +9,7 @@ from onnx import NodeProto
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope, normal_domain
 from padfix.operators.constant_chains import worked_out
-from padfix.operators.shuffles import shuffles_pixels
+from padfix.operators.shuffles import only_reader, shuffles_pixels
 from padfix.targets.traits import COUNT, Trait
 
 
@@ -39,8 +39,8 @@ def turned_volume(scope: Scope, node: NodeProto) -> TurnedVolume | None:
         if split.op_type == op_type and (maker := scope.own_producer(split.input[0])) is not None:
             is_behind = maker.op_type == ("Transpose" if op_type == "Reshape" else "Reshape")
             split = maker if is_behind and not normal_domain(maker.domain) else split
-    turn = _only_reader(scope, split, "Transpose") if split.op_type == "Reshape" else None
-    joined = None if turn is None else _only_reader(scope, turn, "Reshape")
+    turn = only_reader(scope, split, "Transpose") if split.op_type == "Reshape" else None
+    joined = None if turn is None else only_reader(scope, turn, "Reshape")
     if turn is None or joined is None or node not in (split, turn, joined):
         return None
     if len(split.input) < 2 or any(worked_out(scope, each.input[1]) is None for each in (split, joined)):
@@ -60,10 +60,3 @@ def axes_turned_before(scope: Scope, node: NodeProto) -> Trait:
     if volume is None or volume.joined is not node or shuffles_pixels(scope, volume.split):
         return 0
     return min(len(volume.lengths), COUNT[-1])
-
-
-def _only_reader(scope: Scope, node: NodeProto, op_type: str) -> NodeProto | None:
-    readers = [] if scope.is_output(node.output[0]) else scope.consumers(node.output[0])
-    if len(readers) != 1 or readers[0].op_type != op_type or readers[0].input[0] != node.output[0]:
-        return None
-    return None if normal_domain(readers[0].domain) else readers[0]

@@ -9,7 +9,7 @@ right and the shortest that is not lies the first node at fault.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from onnx import ModelProto, NodeProto, helper, numpy_helper
@@ -177,14 +177,21 @@ class NodeSearch:
         part = self._part({name: self._known[name] for name in fed}, expected, folded=True)
         feeds = self._feeds(part)
         unnamed = [("", "")] * len(expected)
-        found = judged(
-            self._runtime, part, Probe(self._probe.name, feeds), expected, unnamed, NODE, inside=self._inside(expected)
-        )
+        found = self._judged(part, feeds, expected, unnamed, NODE)
         return all(each.agrees for each in found)
 
-    def _inside(self, names: Iterable[str]) -> set[str]:
-        """Return which tensors are no outputs of the model."""
-        return {*names} - {*self._outputs}
+    def _judged(
+        self,
+        part: ModelProto,
+        feeds: Mapping[str, Array],
+        expected: Mapping[str, Array],
+        places: Sequence[tuple[str, str]],
+        share: float,
+        ties: Mapping[str, Array] | None = None,
+    ) -> list[OnRuntime]:
+        """Return what the runtime makes of a part of the model, whose own outputs alone need all axes of one."""
+        probe, inside = Probe(self._probe.name, feeds), expected.keys() - self._outputs
+        return list(judged(self._runtime, part, probe, expected, places, share, ties=ties, inside=inside))
 
     def _is_text(self, name: str) -> bool:
         return self._known[name].dtype.kind in "OSU"
@@ -226,10 +233,7 @@ class NodeSearch:
         may = self._pairs.ties(last.node, feeds, self._runtime.rounding)
         if (gated := gated_by(last.node.op_type, feeds.get(next(iter(last.node.input), "")))) is not None:
             may[last.outputs[0]] = gated
-        probe = Probe(self._probe.name, feeds)
-        found = list(
-            judged(self._runtime, part, probe, expected, places, share, ties=may, inside=self._inside(expected))
-        )
+        found = self._judged(part, feeds, expected, places, share, may)
         worst = next((each for each in found if not each.agrees), found[0])
         place = last.outputs.index(worst.name)
         worst = replace(worst, together=tuple(together))
@@ -337,17 +341,7 @@ class NodeSearch:
         part = with_shapes(part_of(self._model, names), self._probe.arrays, expected)
         feeds = self._feeds(part)
         unnamed = [("", "")] * len(expected)
-        return list(
-            judged(
-                self._runtime,
-                part,
-                Probe(self._probe.name, feeds),
-                expected,
-                unnamed,
-                self._share,
-                inside=self._inside(expected),
-            )
-        )
+        return self._judged(part, feeds, expected, unnamed, self._share)
 
     def _is_wrong_in_place(self, last: _Wired, left_out: Container[int]) -> bool:
         """Whether a node that is wrong by itself stays so behind those before it, known faults left out."""

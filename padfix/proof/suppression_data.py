@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from padfix.graph import attributes
+from padfix.operators.suppression import OVERLAP, SCORE
 from padfix.proof.constants import Constants
 from padfix.proof.executors import Array
 from padfix.proof.graph_view import NodeView
 
 if TYPE_CHECKING:
     from padfix.proof.stretches import Stretch
-
-_OVERLAP, _SCORE = 3, 4
-"""Where an operator reads its limits."""
 
 
 def suppressing(
@@ -34,10 +32,10 @@ def suppressing(
     node = ends[0]
     boxes, scores = (values[name] for name in node.inputs[:2])
     both = tuple(zip(ends, constants, strict=True))
-    least, most = (pick(_limit(*each, _SCORE) for each in both) for pick in (min, max))
+    least, most = (pick(_limit(*each, SCORE) for each in both) for pick in (min, max))
     if least < most:
         yield {node.inputs[1]: np.full_like(scores, (least + most) / 2)}
-    overlaps = {_limit(*each, _OVERLAP) for each in both}
+    overlaps = {_limit(*each, OVERLAP) for each in both}
     overlap = sum(overlaps) / 2
     if 0 < overlap < 1 and boxes.size:
         above = np.linspace(max(1.0, most + 1), (most + max(1.0, most + 1)) / 2, scores.shape[-1])

@@ -207,7 +207,7 @@ def caller_forms(site: Site) -> Iterator[Form]:
     def told(builder: FragmentBuilder, given: list[Any], place: int) -> Any:
         """Return the scale or the zero point in floats, along the axis; None where there is no zero point."""
         value, type_ = site.constant(place), site.input_type(place)
-        block = attributes.integer(site.node, "block_size", 0) or 0
+        block = _block(site)
         if block and site.input_name(place):
             return _of_blocks(site, builder, given[place], place, axis)
         if value is not None:
@@ -245,6 +245,11 @@ def caller_forms(site: Site) -> Iterator[Form]:
         yield Form(way, (*parts, *_BACK), way_to_write, why_not, _ROUND_SINCE)
 
 
+def _block(site: Site) -> int:
+    """Return how many elements have one scale; 0 where there are no blocks."""
+    return attributes.integer(site.node, "block_size", 0) or 0
+
+
 def _of_blocks(site: Site, builder: FragmentBuilder, given: Any, place: int, axis: int) -> Any:
     """Return in floats the scales or zero points of blocks, each for every element of its block."""
     data, known, value = site.input_type(0), site.input_type(place), site.constant(place)
@@ -252,7 +257,7 @@ def _of_blocks(site: Site, builder: FragmentBuilder, given: Any, place: int, axi
     assert data.lengths is not None
     assert known is not None
     assert known.lengths is not None
-    block = attributes.integer(site.node, "block_size", 0) or 0
+    block = _block(site)
     if value is not None:
         whole = np.repeat(value.astype(np.float32), block, axis)
         return builder.constant(whole[(slice(None),) * axis + (slice(data.lengths[axis]),)], "scale")
@@ -280,7 +285,7 @@ def _why_not_stepped(site: Site) -> Refusal | None:
     ]
     if site.elem_type(1) != TensorProto.FLOAT:
         return Refusal("its scale is not of single precision")
-    if attributes.integer(site.node, "block_size", 0):
+    if _block(site):
         if not _are_blocks_known(site):
             return Refusal("it needs the lengths of what has a scale for each block (--shape)")
     elif known is None or not known.rank or any(each is None or len(each) > 1 for each in shapes):

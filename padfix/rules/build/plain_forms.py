@@ -14,6 +14,7 @@ from padfix.operators.numbers import bytes_of
 from padfix.operators.picked_parts import sorted_axes
 from padfix.operators.picking_traits import PICKING
 from padfix.operators.refusal import Refusal
+from padfix.operators.suppression import OVERLAP
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.along_axes import FLOATS
@@ -163,9 +164,9 @@ def _from_least_overlap(site: Site) -> Form:
 
     def write() -> Rewrite:
         builder = site.builder()
-        names = [*site.node.input, *[""] * _OVERLAP][: max(len(site.node.input), _OVERLAP + 1)]
+        names = [*site.node.input, *[""] * OVERLAP][: max(len(site.node.input), OVERLAP + 1)]
         inputs = [builder.input(name) for name in names]
-        inputs[_OVERLAP] = builder.constant(np.array([np.finfo(np.float32).tiny]), "limit")
+        inputs[OVERLAP] = builder.constant(np.array([np.finfo(np.float32).tiny]), "limit")
         builder.output(site.node.output[0], builder.original(copied(site.node), inputs))
         return Rewrite(builder.build(), trials_of(site), exact=True)
 
@@ -173,9 +174,6 @@ def _from_least_overlap(site: Site) -> Form:
     told: Operators = (("NonMaxSuppression", {**own, "takes-no-overlap": False}),)
     return Form("the least limit of overlap in place of 0", told, write, why_not)
 
-
-_OVERLAP = 3
-"""Which input of a NonMaxSuppression tells how much boxes may overlap."""
 
 _CENTRES = ((0, 1, 0, 1), (1, 0, 1, 0), (0, 0, 0, 0), (0, 0, 0, 0))
 _LENGTHS = ((0, 0, 0, 0), (0, 0, 0, 0), (0, -0.5, 0, 0.5), (-0.5, 0, 0.5, 0))
