@@ -30,6 +30,8 @@ from padfix.operators.quantizers import (
 )
 from padfix.targets.traits import Traits
 
+_FACTORS = ("alpha", "beta", "gamma")
+
 _OF_RELU6 = (0.0, 6.0)
 """The bounds of a Clip that frameworks call Relu6."""
 
@@ -45,6 +47,11 @@ def _curve(own: Callable[[Scope, NodeProto], Traits]) -> Callable[[Scope, NodePr
         }
 
     return read
+
+
+def _zeros(node: NodeProto) -> Traits:
+    """Return whether a factor or term is written as 0, which some take for none, and so for the usual one."""
+    return {"zero-factor": any(each.name in _FACTORS and each.f == 0 for each in node.attribute)}
 
 
 ACTIVATIONS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
@@ -70,7 +77,7 @@ ACTIVATIONS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "Erf": _curve(erf_traits),
     "Exp": lambda scope, node: {"falls-far": falls_far(scope, node)},
     "Gelu": _curve(lambda scope, node: {"approximate": attributes.text(node, "approximate", "none") or "none"}),
-    "HardSigmoid": _curve(gate_traits),
+    "HardSigmoid": _curve(lambda scope, node: {**gate_traits(scope, node), **_zeros(node)}),
     "HardSwish": _curve(lambda scope, node: {}),
     "LeakyRelu": _curve(
         lambda scope, node: {
@@ -87,6 +94,12 @@ ACTIVATIONS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
         lambda scope, node: {
             "cuts-volume-off": is_cut_off_volume(scope, node),
             "joins-between-bytes": joins_between_bytes(scope, node),
+        }
+    ),
+    "Selu": _curve(
+        lambda scope, node: {
+            **_zeros(node),
+            "other-factors": any(attributes.find(node, each) for each in ("alpha", "gamma")),
         }
     ),
     "Sigmoid": _curve(lambda scope, node: {"behind-product": is_behind_product(scope, node)}),

@@ -426,7 +426,6 @@ OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "GlobalMaxPool": ranked,
     "GlobalLpPool": _root_of_sums,
     "Transpose": transpose_traits,
-    "Selu": lambda scope, node: {"other-factors": any(attributes.find(node, each) for each in ("alpha", "gamma"))},
     "Unique": lambda scope, node: {
         "sorted": attributes.integer(node, "sorted", 1) != 0,
         "along-axis": attributes.find(node, "axis") is not None,

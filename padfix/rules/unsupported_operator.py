@@ -13,7 +13,6 @@ from padfix.operators.constant_chains import has_chain
 from padfix.operators.data_order import number_of_channels
 from padfix.operators.decided_bodies import decided_body
 from padfix.operators.elementwise import REDUCTIONS
-from padfix.operators.gates import gate_traits
 from padfix.operators.lists import COMPARING, JOINING_TRUTHS
 from padfix.operators.moved_results import activates_result, reads_moved_result
 from padfix.operators.other_traits import JOINING, OTHERS
@@ -237,7 +236,7 @@ def _apart(site: Site) -> Iterator[Form]:
         return replaced(site, lambda builder, value: builder.op("Identity", [builder.original(node, [value])]))
 
     node = copied(site.node)
-    traits = {**gate_traits(site.scope, site.node), "gates-other-data": False}
+    traits = {**(traits_of(site.scope, site.node) or {}), "gates-other-data": False}
     yield Form("an Identity behind it", ((site.node.op_type, traits),), write)
 
 

@@ -57,6 +57,7 @@ MARKS = (
     "reads-from-outside",  # Of If: whether its branches read anything from outside but inputs of the model.
     "squares-for-norm",  # Of Mul and Pow: whether it is taken for part of a norm of rows, and is not.
     "even-by-itself",  # Of Split: whether its pieces are of one length, and no input says of which.
+    "zero-factor",  # Of HardSigmoid and Selu: whether alpha, beta or gamma is written as 0.
     "gives-places",  # Of TopK: whether its places are read.
     "untyped-body",  # Of Scan: whether its body does not tell of which type what it is given is.
     "axes-from-untold-end",  # Of the same: whether axes count from the end of slices without a shape in the body.

@@ -57,9 +57,11 @@ def computed_instance_norm(site: Site) -> Form:
         builder.output(site.node.output[0], builder.op("Add", [builder.op("Mul", [norm, scale]), bias]))
         return Rewrite(builder.build(), trials_of(site))
 
-    own = {**(traits_of(site.scope, site.node) or {}), "numbers-computed": False}
     why_not = _why_not(site) or (None if _channels(site) else Refusal("how many channels it has is not known"))
-    return Form("factors of 1, and others behind it", (("InstanceNormalization", own), *_APART), write, why_not)
+    if not (traits_of(site.scope, site.node) or {}).get("numbers-computed", True):
+        why_not = Refusal("its factors are constant")
+    # What the target has against the norm alone has forms of its own.
+    return Form("factors of 1, and others behind it", _APART, write, why_not)
 
 
 def _why_not(site: Site) -> Refusal | None:

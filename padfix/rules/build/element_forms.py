@@ -206,9 +206,9 @@ def _told_images(site: Site) -> Form:
             builder.ending_in(copied(site.node, without=("batch_dims",)), [data, told]), trials_of(site), exact=True
         )
 
-    own = {**(traits_of(site.scope, site.node) or {}), "by-image": False, "picks-rows": False}
     joined: Traits = {"inputs": 2, "numbers": "integer"}
-    return Form("tuples with their image", (("Concat", joined), ("GatherND", own)), write, why_not)
+    # What the target has against the rest of the indices has forms of its own.
+    return Form("tuples with their image", (("Concat", joined),), write, why_not)
 
 
 def _apart(site: Site) -> Form:

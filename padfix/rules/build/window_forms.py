@@ -16,7 +16,7 @@ from onnx import TensorProto
 from padfix.geometry.padding import effective_kernel, end_without_ceil_mode
 from padfix.graph import attributes
 from padfix.operators.numbers import elements_of, multiplies_whole_numbers
-from padfix.operators.pad_traits import is_end_alone
+from padfix.operators.pad_traits import is_end_alone, outer_traits
 from padfix.operators.picking_traits import computed_weights
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import (
@@ -255,6 +255,8 @@ def _pad_traits(window: Window, pairs: tuple[Pair, ...] | None, mode: str = "con
     floats = window.elem_type in (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE, TensorProto.BFLOAT16)
     value = "zero" if not window.operator.is_maximum else "infinite" if floats else "finite"
     computed = None if pairs is None else False  # what nobody reads from a Pad with computed amounts
+    outside: Pair = (0, 0)
+    amounts = None if pairs is None else flat((outside, outside, *pairs))
     return {
         "mode": mode,
         "mode-written": True,
@@ -262,8 +264,7 @@ def _pad_traits(window: Window, pairs: tuple[Pair, ...] | None, mode: str = "con
         "negative": computed,
         "end-alone": None if pairs is None else is_end_alone(pairs[-1]),
         "axes-listed": False,
-        "outer-axes": computed,
-        "batch-axis": computed,
+        **outer_traits(amounts),
         "rank": window.rank + 2,
         "before-average": window.operator.is_average,
         "elements": elements_of(window.elem_type),
