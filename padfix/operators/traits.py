@@ -283,7 +283,9 @@ def transposed_traits(window: TransposedWindow) -> Traits:
         **_common(window),
         "padding": padding_of(pairs),
         "even-pads": _even(pairs),
+        "crops-past-kernel": _crops_past_kernel(window, pairs),
         "biased": window.has_bias,
+        "map-each": None if window.maps is None else window.written.group == window.maps == window.channels,
         "one-filter-a-group": _has_one_filter_a_group(window),
         "multiplies-channels": _multiplies_channels(window),
         "output-shape": window.output_shape is not None,
@@ -318,6 +320,16 @@ def padding_of(pairs: Sequence[Pair | None]) -> str | None:
     if len(known) < len(pairs):
         return None
     return "symmetric" if any(begin for begin, _ in known) else "none"
+
+
+def _crops_past_kernel(window: TransposedWindow, pairs: Sequence[Pair | None]) -> bool | None:
+    """Whether so much is cropped at an end that not even the kernel of its outermost element reaches what is left."""
+    return any_of(
+        [
+            None if pair is None or taps is None else max(pair) > effective_kernel(taps, dilation)
+            for pair, taps, dilation in zip(pairs, window.kernel, window.dilations, strict=True)
+        ]
+    )
 
 
 def _any_wide(window: Window, pairs: Sequence[Pair | None]) -> bool | None:

@@ -18,11 +18,12 @@ MARKS = (
     "weights-computed",
     "bias-computed",
     "of-bytes",
-    # Of pools of planes: whether windows of one column go two further on both axes. Of Conv: whether every channel
-    # has one map of its own, a single channel among them.
+    # Of pools of planes: whether windows of one column go two further on both axes. Of Conv and
+    # ConvTranspose: whether every channel has one map of its own, a single channel among them.
     "column-by-twos",
     "multiplies-channels",  # Of Conv and ConvTranspose: whether each channel makes several maps by itself.
     "map-each",
+    "crops-past-kernel",  # Of ConvTranspose: whether it crops more at an end than its kernel is long.
     "lists-scales",
     "saturates",  # Of DequantizeLinear, QLinearConv and QLinearMatMul: whether products of bytes may not fit 16 bits.
     "computed-scale",  # Of QuantizeLinear and DequantizeLinear: whether the scale or zero point is no constant.

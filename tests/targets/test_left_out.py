@@ -61,8 +61,6 @@ def test_the_axis_of_a_one_hot_is_written_for_mnn(tmp_path: Path) -> None:
         ("mnn", "Y = Softmax <axis = -1> (X)", "", ["Softmax"]),
         ("mnn", "r = Flatten (X) Y = Softmax <axis = 1> (r)", "", ["Flatten", "Softmax"]),
         ("mnn", "Y = MatMul (X, w)", LIST, ["MatMul", "Squeeze"]),
-        ("mnn", "Y = Compress <axis = 1> (X, t)", TRUTHS, ["Gather"]),
-        ("mnn", "Y = Compress (X, t)", TRUTHS, ["Gather", "Reshape"]),
         ("ncnn", "Y = Compress <axis = 1> (X, t)", TRUTHS, ["MatMul", "Reshape", "Reshape"]),
         ("mnn", "Y = ArgMax <axis = 1, select_last_index = 1> (X)", "", ["ArgMax", "Gather", "Sub"]),
         ("mnn", "Y = ArgMin <axis = -1, keepdims = 0, select_last_index = 1> (X)", "", ["ArgMin", "Gather", "Sub"]),

@@ -105,7 +105,7 @@ def saved(nodes: str, folder: Path, given: str = "float", gives: str = "float") 
         ("ncnn", ROTATED, ["Add", "Concat", "Mul", "Mul", "Neg", "Relu", "Slice", "Slice"]),
         ("ncnn", UNIT, ["Div", "Expand", "Max", "ReduceL2"]),
         ("ncnn", "t = Tanh (X) Y = Sub (X, t)", ["Add", "Neg", "Tanh"]),
-        ("mnn", "t = Sub (W1, X) u = Add (W1, t) Y = Mul (X, u)", ["Add", "Mul", "Sub"]),
+        ("mnn", "t = Sub (W1, X) u = Add (W1, t) Y = Mul (X, u)", ["Add", "Mul", "Neg", "Sub"]),
         ("ncnn", "a = Abs (X) b = Add (a, one) Y = Div (X, b)", ["Abs", "Add", "Div"]),
         ("ncnn", "n = Neg (X) Y = Softmax <axis = 1> (n)", ["Mul", "Softmax"]),
         ("ncnn", "n = Neg (X) Y = Relu (n)", ["Neg", "Relu"]),

@@ -11,7 +11,7 @@ from padfix.operators.constant_chains import worked_out
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import window_traits
 from padfix.operators.window import Pair, Window
-from padfix.rules.base import Rewrite, Site
+from padfix.rules.base import Rewrite, Site, TrialInput
 from padfix.rules.build.explicit_pads import bind, copied, flat
 from padfix.rules.build.forms import Form
 from padfix.rules.build.pad_node import sliced
@@ -91,7 +91,8 @@ def _with(site: Site, window: Window, pairs: tuple[Pair, ...], weights: np.ndarr
     inputs[1] = builder.constant(other, "weights")
     bind(builder, site.node, builder.original(node, inputs))
     channels, maps = weights.shape[1] * window.written.group, weights.shape[0]
-    return Rewrite(builder.build(), with_weights(site, trials(site, window, same=False), weights, channels, maps))
+    cases = with_weights(site, trials(site, window, same=False), TrialInput.of(weights), channels, maps)
+    return Rewrite(builder.build(), cases)
 
 
 def dilated_along_one_tap(site: Site, window: Window, pairs: tuple[Pair, ...]) -> Form:

@@ -15,6 +15,7 @@ from padfix.operators.window import Pair
 from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.explicit_pads import copied, flat
 from padfix.rules.build.forms import Form, by_another_rule
+from padfix.rules.build.groups_apart import groups_apart
 from padfix.rules.build.plane_forms import plane_forms
 from padfix.rules.build.transposed import cases_as_written, pads_of, rewrite_transposed, transposed_cases
 from padfix.rules.build.window_along_axes import spread_form
@@ -41,7 +42,9 @@ def transposed_forms(site: Site, window: TransposedWindow) -> Iterator[Form]:
             yield Form(name, (*operators, ("Add", {})), lambda: _bias_behind(site, window), form.why_not)
     spread = pads_of(window)
     if window.written.group > 1:
-        yield without_groups(site, all_written(window), partial(cases_as_written, site, window), own)
+        cases = partial(cases_as_written, site, window)
+        yield without_groups(site, all_written(window), cases, own)
+        yield groups_apart(site, all_written(window), cases, own)
     if spread is not None:
         yield spread_form(site, window, *spread)
         if window.written.group > 1:

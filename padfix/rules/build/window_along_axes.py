@@ -354,20 +354,21 @@ def _spread_trials(site: Site, window: TransposedWindow, weights: np.ndarray) ->
     """Return the very weights and lengths: nothing stands for what is written out."""
     lengths = [each for each in window.sizes if isinstance(each, int)]
     cases = transposed_trials(site, window, [(1, *lengths)], 1)
-    return with_weights(site, cases, weights, weights.shape[0], weights.shape[1] * window.written.group)
+    given = TrialInput.of(weights)
+    return with_weights(site, cases, given, weights.shape[0], weights.shape[1] * window.written.group)
 
 
 def with_weights(
-    site: Site, cases: Iterable[Trial], weights: np.ndarray, channels: int, maps: int
+    site: Site, cases: Iterable[Trial], weights: TrialInput, channels: int, maps: int
 ) -> tuple[Trial, ...]:
-    """Return the cases with the very weights of a convolution, and as many channels and maps as these have."""
+    """Return the cases with such weights of a convolution, and as many channels and maps as these have."""
     data, kernel, bias = (site.input_name(position) for position in range(3))
     found = []
     for case in cases:
         batch, _, *lengths = case[data].shape
         more = {
             data: dataclasses.replace(case[data], shape=(batch, channels, *lengths)),
-            kernel: TrialInput.of(weights),
+            kernel: weights,
         }
         if bias:
             more[bias] = dataclasses.replace(case[bias], shape=(maps,))

@@ -32,6 +32,7 @@ from padfix.operators.written import SAME
 from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.explicit_pads import bare_node, bind, copied, flat, is_too_long, needs_separate_pad
 from padfix.rules.build.forms import Form, by_another_rule, objection_to
+from padfix.rules.build.groups_apart import groups_apart
 from padfix.rules.build.largest_of_slices import largest_of_slices
 from padfix.rules.build.more_taps import behind_taps, between_taps, dilated_along_one_tap, unstrided
 from padfix.rules.build.objections import Operators
@@ -78,7 +79,9 @@ def window_forms(site: Site, window: Window) -> Iterator[Form]:
 def _nearest_first(site: Site, window: Window, own: Traits) -> Iterator[Form]:
     yield from _of_same_groups(site, window, own)
     if window.written.group > 1:
-        yield without_groups(site, window, partial(trials, site, window, same=window.auto_pad in SAME), own)
+        cases = partial(trials, site, window, same=window.auto_pad in SAME)
+        yield without_groups(site, window, cases, own)
+        yield groups_apart(site, window, cases, own)
 
 
 def _of_same_groups(site: Site, window: Window, own: Traits) -> Iterator[Form]:

@@ -9,7 +9,7 @@ from padfix.operators.refusal import Refusal
 from padfix.operators.traits import transposed_traits, window_traits
 from padfix.operators.transposed import TransposedWindow
 from padfix.operators.window import Window
-from padfix.rules.base import Rewrite, Site, Trial
+from padfix.rules.base import Rewrite, Site, Trial, TrialInput
 from padfix.rules.build.explicit_pads import bind, copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.window_along_axes import joined_groups, with_weights
@@ -44,6 +44,6 @@ def without_groups(
         bind(builder, site.node, builder.original(copied(site.node, without=("group",)), inputs))
         rows, columns = weights.shape[0], weights.shape[1] * group
         channels, maps = (rows, columns) if isinstance(window, TransposedWindow) else (columns, rows)
-        return Rewrite(builder.build(), with_weights(site, tried, weights, channels, maps))
+        return Rewrite(builder.build(), with_weights(site, tried, TrialInput.of(weights), channels, maps))
 
     return Form("without groups", ((window.op_type, {**traits, **own}),), write, why_not)
