@@ -138,6 +138,34 @@ def is_behind_layer(scope: Scope, name: str) -> bool:
     return _comes_from(scope, name, _LAYERS | {("", "LRN")}, lambda node: True)
 
 
+_JOINING = frozenset(("Add", "Max", "Min", "Mul", "Sub", "Sum"))
+
+_PASSED_IN_ITS_ORDER = frozenset(("Identity", "Relu"))
+
+
+def puts_constant_before_layer(scope: Scope, node: NodeProto) -> bool:
+    """Whether a constant of all axes stands before a layer's data, whose result meets other data and a Relu.
+
+    MNN takes the order of the first input for that of the result, and of the two data for the same.
+    """
+    if len(node.input) != len(("constant", "data")):
+        return False
+    first, known = scope.constant(node.input[0]), scope.type_of(node.output[0])
+    if first is None or known is None or first.size == 1 or first.ndim != known.rank:
+        return False
+    if not is_behind_layer(scope, node.input[1]):
+        return False
+    return any(
+        each.op_type in _JOINING
+        and any(reader.op_type in _PASSED_IN_ITS_ORDER for reader in scope.consumers(each.output[0]))
+        and any(
+            name != node.output[0] and scope.constant(name) is None and not is_behind_layer(scope, name)
+            for name in each.input
+        )
+        for each in scope.consumers(node.output[0])
+    )
+
+
 def joins_images(scope: Scope, node: NodeProto) -> bool:
     """Whether a Concat joins along the batch what a layer works on image by image, or list by list.
 

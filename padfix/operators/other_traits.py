@@ -31,6 +31,7 @@ from padfix.operators.data_order import (
     is_behind_softmax,
     is_behind_volume,
     is_behind_window,
+    puts_constant_before_layer,
 )
 from padfix.operators.elementwise import REDUCTIONS
 from padfix.operators.fused_layers import (
@@ -359,6 +360,7 @@ def _pairing(own: Callable[[Scope, NodeProto], Traits]) -> Callable[[Scope, Node
             "spreads-data": spreads_data(scope, node),
             "constants": spread_of_constants(scope, node),
             "one-first": is_one_first(scope, node),
+            "constant-before-layer": puts_constant_before_layer(scope, node),
             "joins-constant-first": joins_constant_first(scope, node),
             "one-of-more-axes": reads_one_of_more_axes(scope, node),
             "by-open-length": node.op_type == "Div" and is_worked_out_of_open(scope, node.input[1]),

@@ -34,7 +34,7 @@ from padfix.operators.quantizers import leaves_zero_point_out, product_traits
 from padfix.operators.recurrent_layers import is_slice_for_layer
 from padfix.operators.repeats import multiplies_copies, repeats_many_axes
 from padfix.operators.sequences import length_traits, place_traits
-from padfix.operators.shape_questions import is_spread
+from padfix.operators.shape_questions import any_of, is_spread
 from padfix.operators.taken_axes import LEAST_RANK
 from padfix.operators.told_lengths import measures_images
 from padfix.targets.traits import Trait, Traits
@@ -46,7 +46,7 @@ DFT_AXIS_AS_INPUT_SINCE = 20
 
 # fmt: off
 PLAIN = (
-    "Acos", "Acosh", "AffineGrid", "Asin", "Asinh", "Atan", "Atanh", "Bernoulli", "BitCast", "BitShift", "BitwiseAnd",
+    "Acos", "Acosh", "AffineGrid", "Asin", "Asinh", "Atan", "Atanh", "Bernoulli", "BitCast", "BitwiseAnd",
     "BitwiseNot", "BitwiseOr", "BitwiseXor", "BlackmanWindow", "CausalConvWithState", "CenterCropPad",
     "Compress", "ConcatFromSequence", "Cosh", "CumProd", "DeformConv", "Det", "Equal", "Greater", "GreaterOrEqual",
     "HammingWindow", "HannWindow", "If", "ImageDecoder", "IsNaN", "LeakyRelu", "Less", "LessOrEqual",
@@ -111,8 +111,11 @@ def _told_axis(scope: Scope, node: NodeProto) -> int | None:
 
 def _dft(scope: Scope, node: NodeProto) -> Traits:
     axis, is_input = dft_axis(scope, node), scope.opset >= DFT_AXIS_AS_INPUT_SINCE
-    told = _told_axis(scope, node)
+    told, known = _told_axis(scope, node), scope.type_of(node.input[0])
+    parts = known.shape[-1] if known is not None and known.shape else None
+    is_inverse = attributes.integer(node, "inverse", 0) != 0
     return {
+        "inverse-of-real": is_inverse and (parts == 1 if isinstance(parts, int) else None),
         "axis-as-input": is_input,
         "axis-written": is_input and len(node.input) > 2 and bool(node.input[2]),
         "axis-from-end": told is None or told < 0,
@@ -120,6 +123,12 @@ def _dft(scope: Scope, node: NodeProto) -> Traits:
         "length-given": len(node.input) > 1 and bool(node.input[1]),
         "one-sided": attributes.integer(node, "onesided", 0) != 0,
     }
+
+
+def _signs(node: NodeProto) -> Traits:
+    """Return whether an IsInf does not ask for both infinities, and whether it asks for none."""
+    asked = [attributes.integer(node, f"detect_{sign}", 1) != 0 for sign in ("negative", "positive")]
+    return {"one-sided": not all(asked), "asks-neither": not any(asked)}
 
 
 def _stft(scope: Scope, node: NodeProto) -> Traits:
@@ -382,6 +391,7 @@ PLAINLY: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
         "exclusive": attributes.integer(node, "exclusive", 0) != 0,
         "backwards": attributes.integer(node, "reverse", 0) != 0,
     },
+    "BitShift": lambda scope, node: {"broadcasts": any_of([is_spread(scope, node, place) for place in range(2)])},
     "DFT": _dft,
     "DynamicQuantizeLinear": lambda scope, node: {
         "read-apart": any(
@@ -408,9 +418,7 @@ PLAINLY: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "PRelu": _prelu,
     "Size": lambda scope, node: {"ends-as-long": ends_as_long(scope, node)},
     "Squeeze": _squeezed,
-    "IsInf": lambda scope, node: {
-        "one-sided": not all(attributes.integer(node, f"detect_{sign}", 1) for sign in ("negative", "positive"))
-    },
+    "IsInf": lambda scope, node: _signs(node),
     **dict.fromkeys(("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"), ranked),
     "Range": _counted,
     "STFT": _stft,

@@ -58,6 +58,8 @@ MARKS = (
     "reads-from-outside",  # Of If: whether its branches read anything from outside but inputs of the model.
     "squares-for-norm",  # Of Mul and Pow: whether it is taken for part of a norm of rows, and is not.
     "even-by-itself",  # Of Split: whether its pieces are of one length, and no input says of which.
+    "inverse-of-real",  # Of DFT.
+    "asks-neither",  # Of IsInf: whether it asks neither for infinity nor for what is below all numbers.
     "zero-factor",  # Of HardSigmoid and Selu: whether alpha, beta or gamma is written as 0.
     "gives-places",  # Of TopK: whether its places are read.
     "untyped-body",  # Of Scan: whether its body does not tell of which type what it is given is.
@@ -94,6 +96,7 @@ MARKS = (
     # Of what joins several inputs element by element.
     "joins-a-copy",  # Whether one of them is copied to the open lengths of another one, which spreads it anyway.
     "one-first",
+    "constant-before-layer",
     "joins-constant-first",  # Whether a constant of two axes and more, but of fewer than the result, comes first.
     # Of an Erf or Tanh that is part of a Gelu: whether the gate is halved (a Tanh's also behind the product).
     "halved-gate",

@@ -53,6 +53,7 @@ def exchanged_forms(site: Site) -> Iterator[Form]:
         "adds-one-to-size",
         "adds-turned-half",
         "joins-constant-first",
+        "constant-before-layer",
     )
     traits = {**own, **dict.fromkeys(apart, False)}
 

@@ -81,7 +81,7 @@ def _along_channels(site: Site, builder: FragmentBuilder, place: int) -> Any:
     """Return what is given for each channel, along the axis of the channels."""
     known, told = site.input_type(0), site.constant(place)
     rank = 0 if known is None or known.rank is None else known.rank
-    shape = [1, -1, *[1] * (rank - 2)]
+    shape = [1, -1, *[1] * (rank - 2)][-rank:]  # a list is of one channel
     if told is not None:
         return builder.constant(told.reshape(shape).astype(_dtype(site)), "numbers")
     return builder.reshaped(builder.input(site.input_name(place)), shape)

@@ -72,7 +72,16 @@ def infinity_forms(site: Site) -> Iterator[Form]:
         builder.output(site.node.output[0], _beyond_all(builder, size, max(signs)))
         return Rewrite(builder.build(), trials_of(site), exact=True)
 
+    def never() -> Rewrite:
+        builder = site.builder(max(site.opset, _LARGER_SINCE))
+        size = builder.op("Abs", [builder.input(site.input_name(0))])
+        nothing = builder.constant(np.array(0, _dtype(site)), "nothing")
+        builder.output(site.node.output[0], builder.op("Less", [size, nothing]))
+        return Rewrite(builder.build(), trials_of(site), exact=True)
+
     why_not = None if signs else Refusal("it asks for neither infinity")
+    asked = Refusal("it asks for infinity") if signs else None
+    yield Form("below nothing", (("Abs", {}), ("Less", {"broadcasts": False})), never, asked, _LARGER_SINCE)
     single = why_not or (None if site.elem_type(0) == TensorProto.FLOAT else Refusal("it is not of single precision"))
     operators: Operators = (("Abs", {}), ("Equal", _ONE_MEETS))
     yield Form("equal to infinity", operators, write, why_not, _FLOATS_EQUAL_SINCE)
