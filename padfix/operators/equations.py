@@ -101,6 +101,8 @@ def told_by(text: str) -> Traits:
         "repeats-axis": any(len(set(each.replace(_REST, ""))) < len(each.replace(_REST, "")) for each in factors),
         "of-lists": any(len(each) == 1 for each in factors),
         "sums-otherwise": len(factors) == 1 and _sums_otherwise(factors[0], result_of(text)),
+        "dotted": any(_REST in each for each in factors),
+        "dots-within": any(each.find(_REST) > 0 for each in factors),
         "some-dots": len({_REST in each for each in factors}) > 1,
     }
 

@@ -48,7 +48,7 @@ DFT_AXIS_AS_INPUT_SINCE = 20
 PLAIN = (
     "Acos", "Acosh", "AffineGrid", "Asin", "Asinh", "Atan", "Atanh", "Bernoulli", "BitCast", "BitwiseAnd",
     "BitwiseNot", "BitwiseOr", "BitwiseXor", "BlackmanWindow", "CausalConvWithState", "CenterCropPad",
-    "Compress", "ConcatFromSequence", "Cosh", "CumProd", "DeformConv", "Det", "Equal", "Greater", "GreaterOrEqual",
+    "Compress", "Cosh", "CumProd", "DeformConv", "Det", "Equal", "Greater", "GreaterOrEqual",
     "HammingWindow", "HannWindow", "If", "ImageDecoder", "IsNaN", "LeakyRelu", "Less", "LessOrEqual",
     "LinearAttention", "Loop", "MaxRoiPool", "MelWeightMatrix", "Multinomial", "NonZero",
     "Not", "Optional", "OptionalGetElement", "OptionalHasElement", "RandomNormal", "RandomNormalLike", "RandomUniform",
@@ -391,6 +391,7 @@ PLAINLY: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
         "exclusive": attributes.integer(node, "exclusive", 0) != 0,
         "backwards": attributes.integer(node, "reverse", 0) != 0,
     },
+    "ConcatFromSequence": lambda scope, node: {"axis-from-end": (attributes.integer(node, "axis", 0) or 0) < 0},
     "BitShift": lambda scope, node: {"broadcasts": any_of([is_spread(scope, node, place) for place in range(2)])},
     "DFT": _dft,
     "DynamicQuantizeLinear": lambda scope, node: {

@@ -300,6 +300,8 @@ MARKS = (
     "columns-first",  # Of Einsum: whether it is a product of matrices, one for each image, turned.
     "ordered-alike",  # Of Einsum: whether it is one for each along two axes of images, in the data's own order.
     "keeps-one-of-several",  # Of Einsum: whether it gives as it is what is one of several that an operator gives.
+    "dotted",  # Of Einsum: whether dots stand for axes, and whether letters stand before them.
+    "dots-within",
     "some-dots",
     "of-lists",
     # Of Clip, which has spreads-norm as well: also whether the least is above the most.

@@ -188,6 +188,7 @@ def _spelled(site: Site) -> Form:
         attributes.set_text(node, "equation", equation)
         return Rewrite(site.only(node), trials_of(site))
 
-    own = {**(traits_of(site.scope, site.node) or {}), "plain": True, "implicit-result": False, "some-dots": False}
+    written = dict.fromkeys(("implicit-result", "some-dots", "dotted", "dots-within"), False)
+    own = {**(traits_of(site.scope, site.node) or {}), **written, "plain": True}
     why_not = None if equation else Refusal("a term has an axis twice, or how many axes there are is not known")
     return Form("its equation spelled out", (("Einsum", own),), write, why_not)
