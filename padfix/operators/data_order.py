@@ -138,7 +138,7 @@ def is_behind_layer(scope: Scope, name: str) -> bool:
     return _comes_from(scope, name, _LAYERS | {("", "LRN")}, lambda node: True)
 
 
-_JOINING = frozenset(("Add", "Max", "Min", "Mul", "Sub", "Sum"))
+_MEETING = frozenset(("Add", "Max", "Min", "Mul", "Sub", "Sum"))
 
 _PASSED_IN_ITS_ORDER = frozenset(("Identity", "Relu"))
 
@@ -156,7 +156,7 @@ def puts_constant_before_layer(scope: Scope, node: NodeProto) -> bool:
     if not is_behind_layer(scope, node.input[1]):
         return False
     return any(
-        each.op_type in _JOINING
+        each.op_type in _MEETING
         and any(reader.op_type in _PASSED_IN_ITS_ORDER for reader in scope.consumers(each.output[0]))
         and any(
             name != node.output[0] and scope.constant(name) is None and not is_behind_layer(scope, name)

@@ -51,7 +51,7 @@ def _picking(scope: Scope, node: NodeProto) -> Traits:
         "axis-from-end": (attributes.integer(node, "axis", 0) or 0) < 0,
         "of-fewer-rows": _has_fewer_rows(node, shapes),
         "of-more-rows": _has_more_rows(node, shapes),
-        "of-fewer-rows-as-told": _has_fewer_rows(node, shapes) and _are_told(shapes[:2]),
+        "of-fewer-rows-as-told": _has_fewer_rows(node, [_as_told(shape) for shape in shapes]),
         "behind-slice-from-first": node.op_type == "GatherElements" and _is_behind_slice_from_first(scope, node),
         "of-listed-values": updates is not None and len(updates) == 1,
         "both-computed": not is_constant(scope, node.input[1]),
@@ -227,13 +227,13 @@ def _puts_slices(node: NodeProto, shapes: Sequence[Sequence[Dimension] | None]) 
     return isinstance(counted, int) and 1 < counted < len(shapes[0])
 
 
-def _has_fewer_rows(node: NodeProto, shapes: Sequence[Sequence[Dimension] | None]) -> bool:
+def _has_fewer_rows(node: NodeProto, shapes: Sequence[Sequence[Dimension | None] | None]) -> bool:
     """Whether a GatherElements or ScatterElements has indices for a part of its rows alone."""
     if node.op_type.endswith("ND") or shapes[0] is None or shapes[1] is None:
         return False
     axis = (attributes.integer(node, "axis", 0) or 0) % max(len(shapes[0]), 1)
     pairs = enumerate(zip(*shapes[:2], strict=False))
-    return any(here != there for place, (here, there) in pairs if place != axis)
+    return any(here != there for place, (here, there) in pairs if place != axis and None not in (here, there))
 
 
 def _is_behind_slice_from_first(scope: Scope, node: NodeProto) -> bool:
@@ -258,8 +258,9 @@ def _is_behind_slice_from_first(scope: Scope, node: NodeProto) -> bool:
     return bool(cut - {own}) or (own in cut and counts)
 
 
-def _are_told(shapes: Sequence[Sequence[Dimension] | None]) -> bool:
-    return all(isinstance(each, int) for shape in shapes for each in shape or ())
+def _as_told(shape: Sequence[Dimension] | None) -> Sequence[Dimension | None] | None:
+    """Return the lengths of a shape, None for those that are left open."""
+    return None if shape is None else [each if isinstance(each, int) else None for each in shape]
 
 
 def _split(scope: Scope, node: NodeProto) -> Traits:

@@ -115,6 +115,7 @@ def _dft(scope: Scope, node: NodeProto) -> Traits:
     parts = known.shape[-1] if known is not None and known.shape else None
     is_inverse = attributes.integer(node, "inverse", 0) != 0
     return {
+        "parts-open": not isinstance(parts, int),
         "inverse-of-real": is_inverse and (parts == 1 if isinstance(parts, int) else None),
         "axis-as-input": is_input,
         "axis-written": is_input and len(node.input) > 2 and bool(node.input[2]),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -23,7 +23,7 @@ from padfix.operators.bytes_among_floats import (
 )
 from padfix.operators.clip import clip_bounds
 from padfix.operators.constant_chains import is_constant
-from padfix.operators.data_order import is_behind_joined_bytes, is_of_bytes
+from padfix.operators.data_order import CHANNELS, is_behind_joined_bytes, is_of_bytes
 from padfix.operators.numbers import bytes_of, numbers_of
 from padfix.operators.steps_of_bytes import OPERATOR_OF_BYTES, is_quantized
 from padfix.operators.table import Operator
@@ -109,6 +109,7 @@ def quantizer_traits(scope: Scope, node: NodeProto) -> Traits:
         "bytes-apart": _are_bytes_apart(scope, node),
         "blocked": attributes.integer(node, "block_size", 0) != 0,
         "open-lengths": quantized is not None and quantized.lengths is None,
+        "scales-by-open-axis": _lists_by_open_axis(node, None if quantized is None else quantized.shape, shapes),
         "lists-scales": bool(shapes and shapes[0]) and shapes[0] != (1,),
         "computed-scale": any(not is_constant(scope, each) for each in names),
         "saturates": node.op_type == "DequantizeLinear" and _meets_bytes(scope, node),
@@ -120,6 +121,17 @@ def quantizer_traits(scope: Scope, node: NodeProto) -> Traits:
         "behind-cut-sum": node.op_type == "QuantizeLinear" and _is_behind_cut_sum(scope, node.input[0]),
         **_of_weights(scope, node),
     }
+
+
+def _lists_by_open_axis(
+    node: NodeProto, shape: Sequence[Dimension] | None, scales: Sequence[Sequence[Dimension] | None]
+) -> bool:
+    """Whether scales are for an axis whose length is left open, or one behind the channels where any length is."""
+    if not shape or not scales or scales[0] in (None, (), (1,)):
+        return False
+    axis = (attributes.integer(node, "axis", 1) or 0) % len(shape)
+    is_open = [not isinstance(each, int) for each in shape]
+    return is_open[axis] or (axis > CHANNELS and any(is_open))
 
 
 def _of_weights(scope: Scope, node: NodeProto) -> Traits:

@@ -25,6 +25,8 @@ MARKS = (
     "map-each",
     "crops-past-kernel",  # Of ConvTranspose: whether it crops more at an end than its kernel is long.
     "lists-scales",
+    # Of the same: whether scales are for an axis of open length, or one behind the channels of data with open lengths.
+    "scales-by-open-axis",
     "saturates",  # Of DequantizeLinear, QLinearConv and QLinearMatMul: whether products of bytes may not fit 16 bits.
     "computed-scale",  # Of QuantizeLinear and DequantizeLinear: whether the scale or zero point is no constant.
     "joined-bytes",
@@ -59,6 +61,7 @@ MARKS = (
     "squares-for-norm",  # Of Mul and Pow: whether it is taken for part of a norm of rows, and is not.
     "even-by-itself",  # Of Split: whether its pieces are of one length, and no input says of which.
     "inverse-of-real",  # Of DFT.
+    "parts-open",  # Of DFT: whether the last length is left open, which says if its data are complex.
     "asks-neither",  # Of IsInf: whether it asks neither for infinity nor for what is below all numbers.
     "zero-factor",  # Of HardSigmoid and Selu: whether alpha, beta or gamma is written as 0.
     "gives-places",  # Of TopK: whether its places are read.
