@@ -340,7 +340,8 @@ def dynamic_forms(site: Site) -> Iterator[Form]:
 
     why_not = None if known is not None and known.rank else Refusal("the rank of its input is not known")
     rank = 0 if known is None or known.rank is None else known.rank
-    whole = {"axes-listed": False, "reduces-all": True, "reduced-axes": rank, "rank": rank, "keeps-axis": False}
+    told = {"axes-listed": False, "axes-empty": False, "keeps-axis": False}
+    whole = {**told, "reduces-all": True, "reduced-axes": rank, "rank": rank}
     operators: Operators = (
         *((f"Reduce{each}", whole) for each in ("Max", "Min")),
         *_BACK,
