@@ -44,7 +44,7 @@ _LEADING = 2
 
 Lengths = Sequence[Dimension]
 
-TAKING: Operators = (("Gather", {}),)
+TAKING: Operators = (("Gather", {"picks-a-list": True}),)
 """What :func:`taken` is made of."""
 
 

@@ -340,7 +340,7 @@ def dynamic_forms(site: Site) -> Iterator[Form]:
 
     why_not = None if known is not None and known.rank else Refusal("the rank of its input is not known")
     rank = 0 if known is None or known.rank is None else known.rank
-    told = {"axes-listed": False, "axes-empty": False, "keeps-axis": False}
+    told = dict.fromkeys(("axes-listed", "axes-as-input", "axes-empty", "keeps-axis"), False)
     whole = {**told, "reduces-all": True, "reduced-axes": rank, "rank": rank}
     operators: Operators = (
         *((f"Reduce{each}", whole) for each in ("Max", "Min")),

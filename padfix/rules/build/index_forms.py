@@ -9,6 +9,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from padfix.graph import attributes
 from padfix.graph.fragment import Fragment
+from padfix.operators.other_traits import OTHERS
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site
@@ -66,7 +67,7 @@ def rest_forms(site: Site) -> Iterator[Form]:
 
     own = {**(traits_of(site.scope, site.node) or {}), "maybe-from-end": False}
     measuring: Operators = (
-        ("Shape", {"as-result": False}),
+        ("Shape", {**OTHERS["Shape"](site.scope, site.node), "as-result": False}),
         ("Slice", {"elements": "integer"}),
         ("Max", {"inputs": 2, "broadcasts": True, "elements": "integer"}),
     )

@@ -244,7 +244,7 @@ def _too_many(number: int) -> Refusal | None:
 
 
 _PLACING: Operators = (
-    ("Cast", {"numbers": "integer", "gives": "single"}),
+    ("Cast", {"numbers": "integer", "elements": "integer", "unsigned": False, "gives": "single"}),
     *((each, {}) for each in ("Neg", "Sign", "Relu", "Add", "Mul")),
 )
 """What makes floats of places, counted from the first element."""

@@ -282,7 +282,8 @@ def _beside_statistics(site: Site) -> Iterator[Form]:
     why_not = None if any(site.node.output[1:]) else Refusal("it gives the norm alone")
     if not rank or dtype != np.float32:
         why_not = why_not or Refusal("how many axes it has is not known, or its data are no floats of 32 bits")
-    mean_traits: Traits = {**reduction_traits("ReduceMean", site.opset, axes), "reduces-all": len(axes) == rank}
+    kept = {"rank": rank, "keeps-axis": True, "reduces-all": len(axes) == rank}
+    mean_traits: Traits = {**reduction_traits("ReduceMean", site.opset, axes), **kept}
     operators: Operators = (
         ("ReduceMean", mean_traits),
         *((each, {}) for each in ("Sub", "Add", "Sqrt", "Reciprocal")),

@@ -82,7 +82,7 @@ def plane_forms(
     yield Form(name, (*reshapes, *computes), partial(write, squeezes=False), why_not or loses)
     # Where an Unsqueeze becomes a Reshape in turn, that finds no length either.
     is_reshaped = worst_objection(site.target, "Unsqueeze", site.opset, {"rank": 3, "open-lengths": True}) is not None
-    squeezed: Operators = (("Unsqueeze", {}), ("Squeeze", {}), *computes)
+    squeezed: Operators = (("Unsqueeze", {"rank": 3}), ("Squeeze", {}), *computes)
     yield Form(
         f"{name}, squeezed", squeezed, partial(write, squeezes=True), why_not or (loses if is_reshaped else None)
     )

@@ -12,6 +12,7 @@ import numpy as np
 from onnx import TensorProto
 
 from padfix.geometry.padding import effective_kernel
+from padfix.operators.pad_traits import is_end_alone, outer_traits
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import window_traits
 from padfix.operators.window import Window
@@ -19,7 +20,7 @@ from padfix.operators.written import SAME, Written
 from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.along_axes import MOST_WEIGHTS
 from padfix.rules.build.elementary_forms import reduced, reduction_traits
-from padfix.rules.build.explicit_pads import copied
+from padfix.rules.build.explicit_pads import copied, flat
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import as_declared
 from padfix.rules.build.objections import Operators
@@ -99,7 +100,10 @@ def _largest_tap(site: Site, window: Window) -> Form:
     begins = [begin for begin, _ in pairs]
     if any(map(any, pairs)):
         told: Traits = {"mode": "constant", "amounts": "sizes", "rank": rank, "value": "finite", "elements": "float"}
-        operators = (("Pad", {**told, "negative": False, "axes-listed": False, "outer-axes": False}), *operators)
+        told = {**told, "mode-written": True, "end-alone": is_end_alone(pairs[-1])}
+        bare = dict.fromkeys(("negative", "axes-listed", "before-average"), False)
+        outer = outer_traits(flat(((0, 0), (0, 0), *pairs)))
+        operators = (("Pad", {**told, **bare, **outer}), *operators)
     write = partial(_write_taps, site, window, kernel, begins, outputs)
     return Form("the largest tap of each window", operators, write, why_not, _AMOUNTS_AS_INPUT_SINCE)
 
@@ -117,7 +121,8 @@ def _write_taps(
     if any(begins) or any(ends):
         amounts = builder.integers([0, 0, *begins, 0, 0, *ends])
         # Minus infinity would be no number times 0.
-        value = builder.op("Pad", [value, amounts, builder.constant(np.array(np.finfo(np.float32).min), "lowest")])
+        lowest = builder.constant(np.array(np.finfo(np.float32).min), "lowest")
+        value = builder.op("Pad", [value, amounts, lowest], {"mode": "constant"})
     taps = math.prod(kernel)
     weights = np.tile(np.eye(taps, dtype=np.float32).reshape(taps, 1, *kernel), (channels, 1, *[1] * len(kernel)))
     told: dict[str, Any] = {name: list(getattr(window, name)) for name in ("strides", "dilations")}

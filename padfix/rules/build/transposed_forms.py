@@ -16,18 +16,20 @@ from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.explicit_pads import copied, flat
 from padfix.rules.build.forms import Form, by_another_rule
 from padfix.rules.build.groups_apart import groups_apart
+from padfix.rules.build.objections import Operators
 from padfix.rules.build.plane_forms import plane_forms
 from padfix.rules.build.transposed import cases_as_written, pads_of, rewrite_transposed, transposed_cases
 from padfix.rules.build.window_along_axes import spread_form
 from padfix.rules.build.window_forms import all_written, written_out
 from padfix.rules.build.without_groups import without_groups
+from padfix.targets.traits import Traits
 
 
 def transposed_forms(site: Site, window: TransposedWindow) -> Iterator[Form]:
     """Yield the forms of a transposed convolution, the nearest to what stands there first."""
     own = {"behind-pad": pad_before(site.scope, site.node), **computed_weights(site.scope, site.node)}
     plain = [
-        dataclasses.replace(form, operators=tuple((op_type, {**traits, **own}) for op_type, traits in form.operators))
+        dataclasses.replace(form, operators=_with_own(form.operators, own))
         for form in _transposed_plainly(site, window)
     ]
     yield from plain
@@ -35,9 +37,7 @@ def transposed_forms(site: Site, window: TransposedWindow) -> Iterator[Form]:
         traits = {**transposed_traits(all_written(window)), **own}
         as_it_is = Form("as it is", (("ConvTranspose", traits),), by_another_rule)
         for form in (as_it_is, *plain):
-            operators = tuple(
-                (op_type, {**traits, "biased": False, "bias-computed": False}) for op_type, traits in form.operators
-            )
+            operators = _with_own(form.operators, {"biased": False, "bias-computed": False})
             name = f"{form.name}, the bias added behind it"
             yield Form(name, (*operators, ("Add", {})), lambda: _bias_behind(site, window), form.why_not)
     spread = pads_of(window)
@@ -49,6 +49,11 @@ def transposed_forms(site: Site, window: TransposedWindow) -> Iterator[Form]:
         yield spread_form(site, window, *spread)
         if window.written.group > 1:
             yield spread_form(site, window, *spread, keeps_groups=False)
+
+
+def _with_own(operators: Operators, own: Traits) -> Operators:
+    """Return operators of which the transposed convolution has traits of its own."""
+    return tuple((each, {**traits, **own} if each == "ConvTranspose" else traits) for each, traits in operators)
 
 
 def _transposed_plainly(site: Site, window: TransposedWindow) -> Iterator[Form]:

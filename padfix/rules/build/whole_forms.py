@@ -179,7 +179,11 @@ def _spread_first(site: Site) -> Form:
         return Rewrite(builder.build(), trials_of(site), exact=True)
 
     measuring: Operators = (("Shape", {}),) if lengths is None else ()
-    operators: Operators = (*measuring, ("Expand", {}), ("Max", {"inputs": 2, "broadcasts": False}), ("Mod", own))
+    given = site.input_type(0)
+    first = None if given is None or given.lengths is None or lengths is None else given.lengths
+    makes_batch = None if first is None else len(first) != len(lengths or ()) or first[:1] != (lengths or ())[:1]
+    joined: Operators = (("Max", {"inputs": 2, "broadcasts": False}), ("Mod", own))
+    operators: Operators = (*measuring, ("Expand", {"makes-batch": makes_batch}), *joined)
     return Form("a dividend of the whole shape", operators, write, None, since)
 
 

@@ -164,7 +164,10 @@ def _of_other_data(site: Site, window: Window) -> Iterator[Form]:
         yield Form("a Clip without bounds behind its weights", operators, partial(write_apart, weights, "Clip", 1))
     if window.operator.is_maximum and not window.has_indices and elements_of(window.elem_type) == "byte":
         types = (int(TensorProto.FLOAT), site.elem_type(0))
-        operators = (("Cast", {}), (window.op_type, {**traits, "elements": "float"}), ("Cast", {}))
+        is_unsigned = window.elem_type == TensorProto.UINT8
+        from_bytes: Traits = {"elements": "byte", "numbers": "integer", "unsigned": is_unsigned, "gives": "single"}
+        to_bytes: Traits = {"elements": "float", "numbers": "single", "unsigned": False, "gives": "integer"}
+        operators = (("Cast", from_bytes), (window.op_type, {**traits, "elements": "float"}), ("Cast", to_bytes))
         yield Form("the maximum of floats", operators, partial(write, types))
 
 
