@@ -198,6 +198,7 @@ EXAMPLES = {
     "OneHot": "(int64[3] I, float[2] V) => (float[3,4] Y) <int64 d = {4}> { Y = OneHot (I, d, V) }",
     **{name: f"(bool[1,2] X) => (bool[1,2] Y) {{ Y = {name} (X, X) }}" for name in ("And", "Or", "Xor")},
     "Not": "(bool[1,2] X) => (bool[1,2] Y) { Y = Not (X) }",
+    "ConcatFromSequence": "(seq(float[2]) S) => (float[4] Y) { Y = ConcatFromSequence <axis = 0> (S) }",
     "SequenceAt": "(seq(float[2]) S) => (float[2] Y) <int64 i = {1}> { Y = SequenceAt (S, i) }",
     "SequenceLength": "(seq(float[2]) S) => (int64 Y) { Y = SequenceLength (S) }",
     "Einsum": '(float[3,4] X, float[4,5] Z) => (float[3,5] Y) { Y = Einsum <equation = "ij,jk->ik"> (X, Z) }',
