@@ -169,6 +169,8 @@ def _of_other_data(site: Site, window: Window) -> Iterator[Form]:
         to_bytes: Traits = {"elements": "float", "numbers": "single", "unsigned": False, "gives": "integer"}
         operators = (("Cast", from_bytes), (window.op_type, {**traits, "elements": "float"}), ("Cast", to_bytes))
         yield Form("the maximum of floats", operators, partial(write, types))
+        # What the target has against this maximum has forms of its own.
+        yield Form("the maximum of floats in another form", (operators[0], operators[2]), partial(write, types))
 
 
 def all_written(window: AnyWindow) -> AnyWindow:
