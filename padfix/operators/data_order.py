@@ -142,11 +142,15 @@ _MEETING = frozenset(("Add", "Max", "Min", "Mul", "Sub", "Sum"))
 
 _PASSED_IN_ITS_ORDER = frozenset(("Identity", "Relu"))
 
+_IN_BLOCKS = frozenset({("", op_type) for op_type in ("BatchNormalization", "GlobalAveragePool", "GlobalMaxPool")})
+"""Layers that MNN runs on channels in blocks without laying them out so: as it takes them to be already."""
+
 
 def puts_constant_before_layer(scope: Scope, node: NodeProto) -> bool:
-    """Whether a constant of all axes stands before a layer's data, whose result meets other data and a Relu.
+    """Whether a constant of all axes stands before a layer's data, in an order that goes on to where it matters.
 
-    MNN takes the order of the first input for that of the result, and of the two data for the same.
+    MNN takes the order of the first input for that of the result. That matters where data of no layer, which have the
+    order of the constant, and then a Relu meet it, and in a norm or a pool of whole images behind it.
     """
     if len(node.input) != len(("constant", "data")):
         return False
@@ -155,6 +159,8 @@ def puts_constant_before_layer(scope: Scope, node: NodeProto) -> bool:
         return False
     if not is_behind_layer(scope, node.input[1]):
         return False
+    if _leads_to(scope, node.output[0], _IN_BLOCKS, lambda each: (each.domain, each.op_type) not in _CONVOLUTIONS):
+        return True
     return any(
         each.op_type in _MEETING
         and any(reader.op_type in _PASSED_IN_ITS_ORDER for reader in scope.consumers(each.output[0]))

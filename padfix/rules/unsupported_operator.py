@@ -411,7 +411,7 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "BitShift": in_sixteen_bits,
     "Mul": rows_first(_first(score_forms, apart_forms, exchanged_forms, squared_forms, squared_integer_forms)),
     **dict.fromkeys(JOINING, rows_first(_first(apart_forms, paired_forms))),
-    **dict.fromkeys(("Max", "Min"), rows_first(_first(apart_forms, paired_forms, as_floats))),
+    **dict.fromkeys(("Max", "Min"), rows_first(_first(apart_forms, exchanged_forms, paired_forms, as_floats))),
     "Where": rows_first(_first(choice_forms, as_floats)),
     **dict.fromkeys(RECURRENT, recurrent_forms),
     "RoiAlign": roi_forms,

@@ -43,8 +43,11 @@ _MOST_ELEMENTS = 1 << 20
 _PAIRWISE = {"Sum": "Add", "Mean": "Add"}
 
 
+_TWO = 2
+
+
 def exchanged_forms(site: Site) -> Iterator[Form]:
-    """Yield a product with its factors exchanged, or a sum with its terms."""
+    """Yield a product with its factors exchanged, a sum with its terms, or an extreme of two the other way round."""
     op_type, own = site.node.op_type, traits_of(site.scope, site.node) or {}
     apart = (
         "gate-second",
@@ -60,7 +63,8 @@ def exchanged_forms(site: Site) -> Iterator[Form]:
     def write(builder: FragmentBuilder, first: Any, second: Any) -> Any:
         return builder.op(op_type, [second, first])
 
-    yield Form("its inputs exchanged", ((op_type, traits),), lambda: of_inputs(site, write, exact=True))
+    why_not = None if len(site.node.input) == _TWO else Refusal("it has one input, or more than two")
+    yield Form("its inputs exchanged", ((op_type, traits),), lambda: of_inputs(site, write, exact=True), why_not)
 
 
 def inverse_forms(site: Site) -> Iterator[Form]:
@@ -428,6 +432,6 @@ def negated_forms(site: Site) -> Iterator[Form]:
         )
         yield Form("the difference negated", operators, lambda: of_inputs(site, turned, exact=True), why_not)
     name, joint = ("a sum", "Add") if is_sum else ("both with the other sign", "Div")
-    kept = ("axes", "one-first") + (() if is_sum else ("constant-first", "from-softmax"))
+    kept = ("axes", "one-first") + (() if is_sum else ("constant-first", "from-softmax", "constant-before-layer"))
     told: Traits = {name: own.get(name) for name in kept}
     yield Form(name, (("Neg", {}), (joint, told)), lambda: of_inputs(site, write, exact=True), why_not)
