@@ -188,6 +188,27 @@ def adds_as_many(scope: Scope, node: NodeProto) -> bool:
     return False
 
 
+def adds_as_many_as_channels(scope: Scope, node: NodeProto) -> bool:
+    """Whether a sum adds to a convolution as many constants as that has channels, but along another axis."""
+    if node.op_type not in ("Add", "Sum") or len(node.input) != TERMS:
+        return False
+    gives, shape = scope.type_of(node.input[0]), constant_shape(scope, node.input[1])
+    if gives is None or gives.shape is None or len(gives.shape) < MATRIX + 2 or len(shape) > len(gives.shape):
+        return False
+    before = _producer(scope, node.input[0])
+    while before is not None and before.op_type in _PART_OF_CONVOLUTION:
+        before = _producer(scope, before.input[0])
+    if before is None or before.op_type not in ("Conv", "ConvTranspose"):
+        return False
+    channels, along = gives.shape[CHANNELS], len(gives.shape) - CHANNELS
+    count = math.prod(each for each in shape if isinstance(each, int))
+    return bool(shape) and count == channels != 1 and (len(shape) < along or shape[-along] != channels)
+
+
+_PART_OF_CONVOLUTION = frozenset(("BatchNormalization", "Clip", "Identity", "Relu"))
+"""What MNN makes part of a convolution, to which it adds as a bias what is added behind it."""
+
+
 def _is_product(scope: Scope, name: str) -> bool:
     product = _producer(scope, name)
     return product is not None and product.op_type in PRODUCTS

@@ -36,6 +36,7 @@ from padfix.operators.data_order import (
 from padfix.operators.elementwise import REDUCTIONS
 from padfix.operators.fused_layers import (
     adds_as_many,
+    adds_as_many_as_channels,
     adds_for_softplus,
     adds_more_axes,
     adds_one_to_size,
@@ -231,6 +232,7 @@ def _sum(scope: Scope, node: NodeProto) -> Traits:
         "adds-to-convolution": adds_to_convolution(scope, node),
         **norm_traits(scope, node),
         "adds-as-many": adds_as_many(scope, node),
+        "adds-as-many-channels": adds_as_many_as_channels(scope, node),
         "adds-to-column": adds_to_column(scope, node),
         "adds-more-axes": adds_more_axes(scope, node),
         "adds-wide-constant": adds_wide_constant(scope, node),
@@ -252,6 +254,7 @@ def _joining(scope: Scope, node: NodeProto) -> Traits:
         "inputs": min(len(node.input), COUNT[-1]),
         "broadcasts": any_of(spread),
         "adds-as-many": many,
+        "adds-as-many-channels": adds_as_many_as_channels(scope, node),
         "adds-to-convolution": node.op_type == "Sum" and adds_to_convolution(scope, node),
         "fewer-axes-first": ranks[0] is not None and ranks[0] < max(told),
     }

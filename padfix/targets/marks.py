@@ -226,6 +226,7 @@ MARKS = (
     "places-in-rows",  # Of ScatterND: whether its places count along one axis and are no list.
     "puts-slices",  # Of ScatterND: whether its places count along several axes, but not along all.
     "adds-as-many",
+    "adds-as-many-channels",  # Of Add and Sum: whether to a convolution, of so many constants along another axis.
     "ends-norm",
     "adds-to-erf",
     "adds-one-to-size",

@@ -152,3 +152,34 @@ def test_zeros_between_taps_are_tried_on_images_that_hold_the_wider_kernel(tmp_p
         "{ Y = Conv <group = 2, dilations = [3, 3, 3], strides = [2, 3, 1]> (X, W) }"
     )
     assert operators_for(text, "mnn", tmp_path, 17, 8)["Conv"] == 1
+
+
+@pytest.mark.parametrize(
+    ("constant", "values", "stays"),
+    [("1,1,4,1", 4, False), ("4", 4, False), ("1,4,1,1", 4, True), ("1,1,1,2", 2, True)],
+)
+@pytest.mark.parametrize("between", ["Relu (c)", "Identity (c)"])
+def test_constants_along_another_axis_than_the_channels_are_no_bias_for_mnn(
+    constant: str, values: int, stays: bool, between: str, tmp_path: Path
+) -> None:
+    width = 2 if constant == "1,1,1,2" else 4
+    text = (
+        f"(float[1,2,6,{width + 2}] X) => (float[1,4,4,{width}] Y) <float[4,2,3,3] W = {{{numbers(72)}}}, "
+        f"float[{constant}] b = {{{numbers(values)}}}> {{ c = Conv (X, W) r = {between} Y = Add (r, b) }}"
+    )
+    operators_for(text, "mnn", tmp_path, 17, 8)
+    graph = onnx.load(tmp_path / "after.onnx").graph
+    held = {each.name: list(each.dims) for each in graph.initializer}
+    added = [held[name] for name in graph.node[-1].input if name in held]
+    assert (added == [[int(each) for each in constant.split(",")]]) is stays
+
+
+@pytest.mark.parametrize("layer", ["GlobalAveragePool (d)", "BatchNormalization (d, k, k, k, k)"])
+def test_a_constant_stands_behind_what_a_pool_of_whole_images_reads_for_mnn(layer: str, tmp_path: Path) -> None:
+    text = (
+        "(float[1,2,5,5] X) => (float[A,B,C,D] Y) "
+        "<float[2,2,3,3] W = {%s}, float[1,2,1,1] b = {1, 2}, float[2] k = {1, 2}> "
+        "{ c = Conv (X, W) a = Abs (c) d = Mul (b, a) Y = %s }"
+    )
+    operators_for(text % (numbers(36), layer), "mnn", tmp_path, 17, 8)
+    assert list(onnx.load(tmp_path / "after.onnx").graph.node[2].input)[1] == "b"

@@ -180,7 +180,7 @@ def _whole(site: Site) -> Form:
         "one-first": False,
         "joins-constant-first": False,
     }
-    own["adds-as-many"] = is_number and own.get("adds-as-many")
+    own.update({name: is_number and own.get(name) for name in ("adds-as-many", "adds-as-many-channels")})
     operators: Operators = ((site.node.op_type, own),)
 
     return Form("constants of the whole shape", operators, partial(_as_they_are, site, write), why_not)
