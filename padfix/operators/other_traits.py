@@ -31,6 +31,7 @@ from padfix.operators.data_order import (
     is_behind_softmax,
     is_behind_volume,
     is_behind_window,
+    number_of_channels,
     puts_constant_before_layer,
 )
 from padfix.operators.elementwise import REDUCTIONS
@@ -188,17 +189,18 @@ def _depth_to_space(scope: Scope, node: NodeProto) -> Traits:
 def _difference(scope: Scope, node: NodeProto) -> Traits:
     """Return of a Sub or Div whether it takes what a convolution or Softmax gives from a constant of several.
 
-    And whether it takes from the data their Tanh, as Tanhshrink does, or the logarithm of the sum of their powers of e,
-    as LogSoftmax does.
+    And of one, where the convolution has one channel; and whether it takes from the data their Tanh, as Tanhshrink
+    does, or the logarithm of the sum of their powers of e, as LogSoftmax does.
     """
     first, subtracted = scope.constant(node.input[0]), scope.producer(node.input[1])
     while subtracted is not None and subtracted.op_type == "Identity":
         subtracted = scope.producer(subtracted.input[0])
     several = first is not None and first.size > 1
+    by_channel = several or (first is not None and number_of_channels(scope, node.input[1]) == 1)
     axes = axes_of_share(scope, node) if node.op_type == "Div" else 0
     return {
         "constant-first": first is not None,
-        "from-constant": several and is_behind_convolution(scope, node.input[1]),
+        "from-constant": by_channel and is_behind_convolution(scope, node.input[1]),
         "from-softmax": several and is_behind_softmax(scope, node.input[1]),
         "less-own-tanh": subtracted is not None
         and subtracted.op_type == "Tanh"

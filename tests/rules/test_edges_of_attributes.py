@@ -183,3 +183,15 @@ def test_a_constant_stands_behind_what_a_pool_of_whole_images_reads_for_mnn(laye
     )
     operators_for(text % (numbers(36), layer), "mnn", tmp_path, 17, 8)
     assert list(onnx.load(tmp_path / "after.onnx").graph.node[2].input)[1] == "b"
+
+
+@pytest.mark.parametrize(("maps", "stays"), [(1, False), (3, True)])
+def test_the_one_channel_of_a_convolution_is_taken_from_a_number_for_tract(
+    maps: int, stays: bool, tmp_path: Path
+) -> None:
+    text = (
+        f"(float[1,2,5,5] X) => (float[1,{maps},3,3] Y) "
+        f"<float[{maps},2,3,3] W = {{{numbers(18 * maps)}}}, float o = {{1}}> "
+        "{ c = Conv (X, W) Y = Sub (o, c) }"
+    )
+    assert (operators_for(text, "tract", tmp_path, 17, 8)["Sub"] == 1) is stays
