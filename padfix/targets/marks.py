@@ -35,6 +35,8 @@ MARKS = (
     "reduces-all",
     "asked-for-infinity",
     "numbers-computed",  # Of BatchNormalization and InstanceNormalization: whether a scale or a mean is no constant.
+    "middle-taps-below",  # Of Conv: whether the middle row of three by three taps lies below the image with its pads.
+    "dense-behind-extremes",  # Of Conv: whether three by three taps side by side multiply huge numbers that a Pad adds.
     "line-of-eights",  # Of Conv: whether it keeps the length of lines that are a multiple of 8, padded by much.
     "both-broadcast",  # Of comparisons: whether each of both takes a shape that has more elements than its own.
     "one-of-more-axes",  # Whether a constant of one element has more axes than the data.
