@@ -94,6 +94,7 @@ MARKS = (
     "by-power-of-two",  # Of Div: whether integers are divided by one constant of 2, 4, 8 and so on.
     "picks-lengths",  # Of Shape: whether it gives some of the lengths alone.
     # Of what joins several inputs element by element.
+    "column-among-first",  # Whether one of the first two of four and more has one column, and the result several.
     "joins-a-copy",  # Whether one of them is copied to the open lengths of another one, which spreads it anyway.
     "one-first",
     "joins-constant-first",  # Whether a constant of two axes and more, but of fewer than the result, comes first.
@@ -258,6 +259,7 @@ MARKS = (
     # Of what picks single elements, which has axis-from-end as well; and of what reads constants of booleans.
     "of-fewer-rows",
     "of-more-rows",
+    "told-beside-open",  # Of ScatterElements: whether lengths of its indices are told where those of its data are open.
     "of-listed-values",
     "of-wide-integers",
     # Of arithmetic: whether a constant of one infinite element is part of it.

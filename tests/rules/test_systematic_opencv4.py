@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from padfix.errors import RefusedError
 from tests.support.proven import operators_for
 
 ONE_TAP = """(float[1,2,4,5] X) => (float[1,2,a,b] Y) <float[2,2,1,1] w = {1, 2, 3, 4}>
@@ -19,6 +20,10 @@ PLACES = """(float[1,1,12,12] X) => (float[1,1,14,14] Y, int64[1,1,14,14] Z)
 GROUPS = """(float[2,4] X) => (float[2,4] Y) <float[4] s = {1, 2, 3, 4}>
 { Y = GroupNormalization <num_groups = 2> (X, s, s) }"""
 LIST = """(float[3] X) => (float[3] Y) <float[1] s = {2}> { Y = BatchNormalization (X, s, s, s, s) }"""
+
+FOUR = """(float[2,3,5] A, float[2,3,%s] B) => (float[2,3,5] Y) { Y = %s (%s) }"""
+PUT = """(float[%s,5] X, float[3,5] U) => (float[a,b] Y) <int64[3,5] i = {0, 1, 2, 3, 4, 4, 3, 2, 1, 0, 1, 2, 3, 4, 0}>
+{ Y = ScatterElements <axis = 1> (X, i, U) }"""
 
 KEPT = {"Conv": 1}
 PADDED = {"Pad": 1, "Conv": 1}
@@ -56,3 +61,25 @@ def test_norms_of_one_element_each(tmp_path: Path) -> None:
     found = operators_for(GROUPS, "opencv@4.14.0", tmp_path, 21, 10)
     assert found == Counter(Reshape=2, InstanceNormalization=1, Mul=1, Add=1)
     assert operators_for(LIST, "tvm", tmp_path, 17, 8) == Counter(Mul=1, Add=1)
+
+
+@pytest.mark.parametrize(
+    ("graph", "written"),
+    [
+        (FOUR % ("1", "Sum", "A, B, A, A"), {"Add": 3}),
+        (FOUR % ("1", "Max", "B, B, A, A"), {"Max": 3}),
+        (FOUR % ("1", "Min", "A, A, B, A"), {"Min": 1}),
+        (FOUR % ("1", "Sum", "A, B, A"), {"Sum": 1}),
+        (FOUR % ("5", "Sum", "A, B, A, A"), {"Sum": 1}),
+    ],
+)
+def test_four_data_are_joined_by_twos_where_one_has_a_column(
+    graph: str, written: dict[str, int], tmp_path: Path
+) -> None:
+    assert operators_for(graph, "opencv@4.14.0", tmp_path, 17, 8) == Counter(written)
+
+
+def test_images_that_indices_count_are_declined_where_data_do_not(tmp_path: Path) -> None:
+    assert operators_for(PUT % "3", "opencv@4.14.0", tmp_path, 18, 8) == Counter(ScatterElements=1)
+    with pytest.raises(RefusedError):
+        operators_for(PUT % "N", "opencv@4.14.0", tmp_path, 18, 8)
