@@ -25,6 +25,14 @@ FOUR = """(float[2,3,5] A, float[2,3,%s] B) => (float[2,3,5] Y) { Y = %s (%s) }"
 PUT = """(float[%s,5] X, float[3,5] U) => (float[a,b] Y) <int64[3,5] i = {0, 1, 2, 3, 4, 4, 3, 2, 1, 0, 1, 2, 3, 4, 0}>
 { Y = ScatterElements <axis = 1> (X, i, U) }"""
 
+SLOPES = "(float[2,3,H,W] X) => (float[2,3,H,W] Y) <float[4,1] s = {0.1, 0.2, 0.3, 0.4}> { Y = PRelu (X, s) }"
+SCALES = """(float[N,3,4,5] X) => (uint8[N,3,4,5] Y) <float[2] s = {0.1, 0.2}, uint8[2] z = {3, 4}>
+{ Y = QuantizeLinear <axis = 0> (X, s, z) }"""
+PLACED = """(float[N,2,5,8] X, float[2,3,4,2] G) => (float[2,2,3,4] Y)
+{ Y = GridSample <padding_mode = "border"> (X, G) }"""
+PICKED = """(float[N,5] X, int64[3,2,1] I) => (float[3,2] Y) { Y = GatherND <batch_dims = 1> (X, I) }"""
+RESTS = "(int32[4,1] X, int32[1,6] Z) => (int32[4,6] Y) { Y = Mod (X, Z) }"
+
 KEPT = {"Conv": 1}
 PADDED = {"Pad": 1, "Conv": 1}
 
@@ -83,3 +91,18 @@ def test_images_that_indices_count_are_declined_where_data_do_not(tmp_path: Path
     assert operators_for(PUT % "3", "opencv@4.14.0", tmp_path, 18, 8) == Counter(ScatterElements=1)
     with pytest.raises(RefusedError):
         operators_for(PUT % "N", "opencv@4.14.0", tmp_path, 18, 8)
+
+
+@pytest.mark.parametrize(
+    ("graph", "target", "op_type"),
+    [
+        (SLOPES, "opencv@4.14.0", "PRelu"),
+        (SCALES, "opencv@4.14.0", "QuantizeLinear"),
+        (PLACED, "opencv@4.14.0", "GridSample"),
+        (PICKED, "tract", "Mod"),
+        (RESTS, "tract", "Expand"),
+    ],
+)
+def test_open_lengths_are_tried_as_long_as_others_tell(graph: str, target: str, op_type: str, tmp_path: Path) -> None:
+    found = operators_for(graph, target, tmp_path, 17, 8)
+    assert (op_type in found) == (target == "tract")
