@@ -33,6 +33,11 @@ PLACED = """(float[N,2,5,8] X, float[2,3,4,2] G) => (float[2,2,3,4] Y)
 PICKED = """(float[N,5] X, int64[3,2,1] I) => (float[3,2] Y) { Y = GatherND <batch_dims = 1> (X, I) }"""
 RESTS = "(int32[4,1] X, int32[1,6] Z) => (int32[4,6] Y) { Y = Mod (X, Z) }"
 
+SPREAD = """(float[1,2,H,W] X) => (float[a,b,c,d] Y) <float[2,1,2,2] w = {1, 2, 3, 4, 5, 6, 7, 8}>
+{ Y = ConvTranspose <group = 2, dilations = [2, 3], strides = [2, 1], pads = %s> (X, w) }"""
+COLUMNS = """(float[1,8,9] X) => (float[1,2,5,5] Y) <int64[2] size = {5, 5}, int64[2] block = {2, 2}>
+{ Y = Col2Im <dilations = [2, 2]> (X, size, block) }"""
+
 KEPT = {"Conv": 1}
 PADDED = {"Pad": 1, "Conv": 1}
 
@@ -106,3 +111,11 @@ def test_images_that_indices_count_are_declined_where_data_do_not(tmp_path: Path
 def test_open_lengths_are_tried_as_long_as_others_tell(graph: str, target: str, op_type: str, tmp_path: Path) -> None:
     found = operators_for(graph, target, tmp_path, 17, 8)
     assert (op_type in found) == (target == "tract")
+
+
+def test_transposed_taps_have_zeros_between_them(tmp_path: Path) -> None:
+    for target in ("opencv@4.14.0", "onnx2tf"):
+        assert operators_for(SPREAD % "[1, 1, 1, 1]", target, tmp_path, 17, 8) == Counter(ConvTranspose=1)
+    uneven = operators_for(SPREAD % "[0, 1, 1, 1]", "opencv@4.14.0", tmp_path, 17, 8)
+    assert uneven == Counter(ConvTranspose=1, Slice=1)
+    assert operators_for(COLUMNS, "opencv@4.14.0", tmp_path, 18, 8) == Counter(Reshape=1, ConvTranspose=1)
