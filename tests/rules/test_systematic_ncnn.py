@@ -17,6 +17,7 @@ BRANCHES = """(float[1,3,4,4] X) => (float[1,3,4,4] Y) <bool c = {%d}, float[1] 
               else_branch = b () => (float[1,3,4,4] B) { B = Relu (q) }>
   Y = Neg (t)
 }"""
+EXTREME = "(float[2,3] X) => (float[2,3] Y) { r = Exp (X) Y = %s (r) }"
 FED = """(float[1,2,%s] X, float[2,2,%s] w) => (float[a,b,%s] Y) { Y = Conv <kernel_shape = [%s]> (X, w) }"""
 
 
@@ -41,3 +42,8 @@ def test_volumes_by_fed_weights_are_declined(tmp_path: Path) -> None:
     assert plane == Counter(Conv=1)
     with pytest.raises(RefusedError):
         operators_for(FED % ("4,4,4", "3,3,3", "c,d,e", "3, 3, 3"), "ncnn", tmp_path, 17, 8)
+
+
+@pytest.mark.parametrize("op_type", ["Max", "Min"])
+def test_the_extreme_of_one_input_is_that_input(op_type: str, tmp_path: Path) -> None:
+    assert operators_for(EXTREME % op_type, "ncnn", tmp_path, 17, 8) == Counter(Exp=1, Identity=1)

@@ -1,0 +1,31 @@
+"""Pads that wrap round what they cut off, and aligned corners of one element, which TVM gets wrong or refuses."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.support.proven import operators_for
+
+WRAPPED = """(float[3,8] X) => (float[a,b] Y) <int64[4] p = {%s}> { Y = Pad <mode = "wrap"> (X, p) }"""
+CORNERS = """(float[1,2,4,5] X) => (float[1,2,%s] Y) <int64[4] s = {1, 2, %s}>
+{ Y = Resize <mode = "nearest", coordinate_transformation_mode = "align_corners"> (X, , , s) }"""
+
+
+@pytest.mark.parametrize(
+    ("graph", "written"),
+    [
+        (WRAPPED % "0, -1, 0, 3", {"Slice": 1, "Pad": 1}),
+        (WRAPPED % "0, 2, 0, -1", {"Slice": 1, "Pad": 1}),
+        (WRAPPED % "0, 2, 0, 3", {"Pad": 1}),
+    ],
+)
+def test_what_is_cut_off_is_cut_before_it_wraps(graph: str, written: dict[str, int], tmp_path: Path) -> None:
+    assert operators_for(graph, "tvm", tmp_path, 19, 9) == Counter(written)
+
+
+@pytest.mark.parametrize("sizes", ["1,1", "4,1", "1,5"])
+def test_corners_of_one_element_are_not_aligned(sizes: str, tmp_path: Path) -> None:
+    assert operators_for(CORNERS % (sizes, sizes), "tvm", tmp_path, 18, 8) == Counter(Resize=1)
