@@ -38,6 +38,8 @@ SPREAD = """(float[1,2,H,W] X) => (float[a,b,c,d] Y) <float[2,1,2,2] w = {1, 2, 
 COLUMNS = """(float[1,8,9] X) => (float[1,2,5,5] Y) <int64[2] size = {5, 5}, int64[2] block = {2, 2}>
 { Y = Col2Im <dilations = [2, 2]> (X, size, block) }"""
 
+TUPLES = """(float[%s] X, int64[%s] I) => (float[%s] Y) { Y = GatherND <batch_dims = %d> (X, I) }"""
+
 KEPT = {"Conv": 1}
 PADDED = {"Pad": 1, "Conv": 1}
 
@@ -119,3 +121,18 @@ def test_transposed_taps_have_zeros_between_them(tmp_path: Path) -> None:
     uneven = operators_for(SPREAD % "[0, 1, 1, 1]", "opencv@4.14.0", tmp_path, 17, 8)
     assert uneven == Counter(ConvTranspose=1, Slice=1)
     assert operators_for(COLUMNS, "opencv@4.14.0", tmp_path, 18, 8) == Counter(Reshape=1, ConvTranspose=1)
+
+
+@pytest.mark.parametrize(
+    ("data", "indices", "result", "images", "written"),
+    [
+        ("3,4,5", "2,2", "2,5", 0, {"Mod": 1, "Mul": 1, "ReduceSum": 1, "Reshape": 3, "Gather": 1}),
+        ("4,5", "3,2,1", "3,2,5", 0, {"Mod": 1, "Reshape": 3, "Gather": 1}),
+        ("2,3,4,N", "2,3,2", "2,3,N", 1, {"Concat": 1, "Mod": 1, "Mul": 1, "ReduceSum": 1, "Reshape": 3, "Gather": 1}),
+    ],
+)
+def test_computed_tuples_pick_rows(
+    data: str, indices: str, result: str, images: int, written: dict[str, int], tmp_path: Path
+) -> None:
+    graph = TUPLES % (data, indices, result, images)
+    assert operators_for(graph, "opencv@4.14.0", tmp_path, 17, 8) == Counter(written)
