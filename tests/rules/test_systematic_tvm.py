@@ -1,4 +1,4 @@
-"""Pads that wrap round what they cut off, and aligned corners of one element, which TVM gets wrong or refuses."""
+"""Pads that wrap round what they cut off, and images resized along some axes, which TVM gets wrong or refuses."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from tests.support.proven import operators_for
 WRAPPED = """(float[3,8] X) => (float[a,b] Y) <int64[4] p = {%s}> { Y = Pad <mode = "wrap"> (X, p) }"""
 CORNERS = """(float[1,2,4,5] X) => (float[1,2,%s] Y) <int64[4] s = {1, 2, %s}>
 { Y = Resize <mode = "nearest", coordinate_transformation_mode = "align_corners"> (X, , , s) }"""
+HALVES = """(float[1,2,4,4] X) => (float[1,2,a,b] Y) <float[0] r = {}, float[4] s = {1, 1, %s}>
+{ Y = Resize <mode = "%s", coordinate_transformation_mode = "tf_half_pixel_for_nn", nearest_mode = "%s"> (X, r, s) }"""
 
 
 @pytest.mark.parametrize(
@@ -29,3 +31,19 @@ def test_what_is_cut_off_is_cut_before_it_wraps(graph: str, written: dict[str, i
 @pytest.mark.parametrize("sizes", ["1,1", "4,1", "1,5"])
 def test_corners_of_one_element_are_not_aligned(sizes: str, tmp_path: Path) -> None:
     assert operators_for(CORNERS % (sizes, sizes), "tvm", tmp_path, 18, 8) == Counter(Resize=1)
+
+
+@pytest.mark.parametrize(
+    ("scales", "mode", "rounding", "written"),
+    [
+        ("2, 1", "linear", "floor", {"MatMul": 1}),
+        ("1, 2", "nearest", "ceil", {"Gather": 1}),
+        ("1, 2", "nearest", "floor", {"Resize": 1}),
+        ("2, 2", "linear", "floor", {"Resize": 1}),
+    ],
+)
+def test_an_axis_that_keeps_its_length_is_not_sampled(
+    scales: str, mode: str, rounding: str, written: dict[str, int], tmp_path: Path
+) -> None:
+    found = operators_for(HALVES % (scales, mode, rounding), "tvm", tmp_path, 11, 8)
+    assert found == Counter(written)
