@@ -36,6 +36,7 @@ MARKS = (
     "asked-for-infinity",
     "numbers-computed",  # Of BatchNormalization and InstanceNormalization: whether a scale or a mean is no constant.
     "leaves-an-axis",  # Of Resize: whether an axis behind batch and channels keeps its length.
+    "of-split-sequence",  # Of SequenceErase and SequenceInsert: whether a SplitToSequence gives the sequence.
     "middle-taps-below",  # Of Conv: whether the middle row of three by three taps lies below the image with its pads.
     "dense-behind-extremes",  # Of Conv: whether three by three taps side by side multiply huge numbers that a Pad adds.
     "line-of-eights",  # Of Conv: whether it keeps the length of lines that are a multiple of 8, padded by much.

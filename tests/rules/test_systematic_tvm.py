@@ -7,11 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from padfix.errors import RefusedError
 from tests.support.proven import operators_for
 
 WRAPPED = """(float[3,8] X) => (float[a,b] Y) <int64[4] p = {%s}> { Y = Pad <mode = "wrap"> (X, p) }"""
 CORNERS = """(float[1,2,4,5] X) => (float[1,2,%s] Y) <int64[4] s = {1, 2, %s}>
 { Y = Resize <mode = "nearest", coordinate_transformation_mode = "align_corners"> (X, , , s) }"""
+ERASED = """(float[3,4] X, float[1,4] Z) => (float[a,b] Y) <int64 p = {1}>
+{ s = %s t = SequenceErase (s, p) Y = ConcatFromSequence <axis = 0> (t) }"""
 HALVES = """(float[1,2,4,4] X) => (float[1,2,a,b] Y) <float[0] r = {}, float[4] s = {1, 1, %s}>
 { Y = Resize <mode = "%s", coordinate_transformation_mode = "tf_half_pixel_for_nn", nearest_mode = "%s"> (X, r, s) }"""
 
@@ -47,3 +50,10 @@ def test_an_axis_that_keeps_its_length_is_not_sampled(
 ) -> None:
     found = operators_for(HALVES % (scales, mode, rounding), "tvm", tmp_path, 11, 8)
     assert found == Counter(written)
+
+
+def test_sequences_that_are_constructed_are_erased_from(tmp_path: Path) -> None:
+    found = operators_for(ERASED % "SequenceConstruct (X, Z)", "tvm", tmp_path, 17, 8)
+    assert found == Counter(SequenceConstruct=1, SequenceErase=1, ConcatFromSequence=1)
+    with pytest.raises(RefusedError):
+        operators_for(ERASED % "SplitToSequence (X)", "tvm", tmp_path, 17, 8)
