@@ -6,7 +6,7 @@ from onnx import NodeProto, ValueInfoProto
 
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope, ValueType, bodies_of, outer_names_of
-from padfix.operators.constant_chains import has_chain
+from padfix.operators.constant_chains import has_chain, is_constant
 from padfix.operators.counted_images import computes_with_count
 from padfix.targets.traits import Trait, Traits
 
@@ -21,6 +21,7 @@ def branch_traits(scope: Scope, node: NodeProto) -> Traits:
         "decided-by": _what_decides(scope, node.input[0]),
         "branches": _difference(scope, node),
         "within-undecided": _is_within_undecided(scope),
+        "constants-from-outside": any(is_constant(scope, name) for name in outer_names_of(node)),
         "reads-from-outside": not outer_names_of(node) <= scope.root.inputs,
     }
 

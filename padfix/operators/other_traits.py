@@ -78,7 +78,7 @@ from padfix.operators.recurrent_layers import RECURRENT, recurrent_traits
 from padfix.operators.reductions import reduction_traits
 from padfix.operators.reshape_traits import reshape_traits
 from padfix.operators.sampled_places import sample_traits
-from padfix.operators.shape_questions import any_of, is_spread
+from padfix.operators.shape_questions import any_of, has_column_among_first, is_spread
 from padfix.operators.skips import NOTHING, what_a_slice_skips
 from padfix.operators.slices import (
     ends_far,
@@ -255,6 +255,7 @@ def _joining(scope: Scope, node: NodeProto) -> Traits:
     return {
         "inputs": min(len(node.input), COUNT[-1]),
         "broadcasts": any_of(spread),
+        "column-among-first": has_column_among_first(scope, node),
         "adds-as-many": many,
         "adds-as-many-channels": adds_as_many_as_channels(scope, node),
         "adds-to-convolution": node.op_type == "Sum" and adds_to_convolution(scope, node),

@@ -19,6 +19,9 @@ from padfix.operators.shape_questions import any_of
 from padfix.operators.window import Pair
 from padfix.targets.traits import COUNT, Trait, Traits
 
+_EXTREME = 1e30
+"""What lies beyond leaves nothing of other numbers that it is added to, and overflows where it is multiplied."""
+
 
 def pad_traits(scope: Scope, node: NodeProto) -> Traits:
     """Return how a Pad is told what it adds, and of amounts that lengths tell what lies in their bounds."""
@@ -97,13 +100,25 @@ def is_end_alone(last: Pair) -> bool:
 
 def fill_of(scope: Scope, node: NodeProto) -> str | None:
     """Return what kind of number a Pad of constants adds."""
+    known = _added(scope, node)
+    if known is None or known.size != 1:
+        name = node.input[2] if len(node.input) > 2 else ""
+        return "computed" if known is None and not is_constant(scope, name) else None
+    value = known.reshape(-1)[0]
+    return "zero" if value == 0 else "finite" if np.isfinite(float(value)) else "infinite"
+
+
+def adds_extremes(scope: Scope, node: NodeProto) -> bool:
+    """Whether a Pad adds a finite number close to the largest that there is."""
+    known = _added(scope, node)
+    is_one = known is not None and known.size == 1 and attributes.text(node, "mode", "constant") in ("constant", "")
+    return is_one and known is not None and _EXTREME < abs(float(known.reshape(-1)[0])) < np.inf
+
+
+def _added(scope: Scope, node: NodeProto) -> np.ndarray | None:
+    """Return the number that a Pad of constants adds, which is 0 unless it says another one."""
     if scope.opset < 11:
         written = attributes.find(node, "value")
-        value = np.float32(0 if written is None else written.f)
-    else:
-        name = node.input[2] if len(node.input) > 2 else ""
-        known = worked_out(scope, name) if name else np.zeros(1, np.float32)
-        if known is None or known.size != 1:
-            return "computed" if known is None and not is_constant(scope, name) else None
-        value = known.reshape(-1)[0]
-    return "zero" if value == 0 else "finite" if np.isfinite(float(value)) else "infinite"
+        return np.array(0 if written is None else written.f, np.float32)
+    name = node.input[2] if len(node.input) > 2 else ""
+    return worked_out(scope, name) if name else np.zeros(1, np.float32)

@@ -51,6 +51,7 @@ def _picking(scope: Scope, node: NodeProto) -> Traits:
         "axis-from-end": (attributes.integer(node, "axis", 0) or 0) < 0,
         "of-fewer-rows": _has_fewer_rows(node, shapes),
         "of-more-rows": _has_more_rows(node, shapes),
+        "told-beside-open": _is_told_beside_open(node, shapes),
         "of-fewer-rows-as-told": _has_fewer_rows(node, [_as_told(shape) for shape in shapes]),
         "behind-slice-from-first": node.op_type == "GatherElements" and _is_behind_slice_from_first(scope, node),
         "of-listed-values": updates is not None and len(updates) == 1,
@@ -212,6 +213,18 @@ def _has_more_rows(node: NodeProto, shapes: Sequence[Sequence[Dimension] | None]
     if isinstance(most, int) and isinstance(given, int):
         return given > most
     return False if most is not None and most == given else None
+
+
+def _is_told_beside_open(node: NodeProto, shapes: Sequence[Sequence[Dimension] | None]) -> bool:
+    """Whether a ScatterElements has told numbers of indices along axes of open lengths, more than one of the images."""
+    data, indices = shapes[:2]
+    if node.op_type not in _PUTTING_ALONG_AXIS or not data or not indices:
+        return False
+    pairs = enumerate(zip(data, indices, strict=False))
+    return any(
+        not isinstance(length, int) and isinstance(given, int) and given > (axis == 0)
+        for axis, (length, given) in pairs
+    )
 
 
 def _are_in_rows(places: Sequence[Dimension] | None) -> bool:

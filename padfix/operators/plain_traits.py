@@ -154,6 +154,11 @@ def is_training(scope: Scope, node: NodeProto) -> bool:
     return attributes.integer(node, "training_mode", 0) != 0
 
 
+def _of_split_sequence(scope: Scope, node: NodeProto) -> Traits:
+    producer = scope.producer(node.input[0])
+    return {"of-split-sequence": producer is not None and producer.op_type == "SplitToSequence"}
+
+
 def _batch_norm(scope: Scope, node: NodeProto) -> Traits:
     """Return of a BatchNormalization what it is read for a part of: a product, or an activated convolution."""
     known = scope.type_of(node.input[0])
@@ -418,6 +423,7 @@ PLAINLY: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "Expand": _expand,
     "MatMul": matrix_traits,
     "PRelu": _prelu,
+    **dict.fromkeys(("SequenceErase", "SequenceInsert"), _of_split_sequence),
     "Size": lambda scope, node: {"ends-as-long": ends_as_long(scope, node)},
     "Squeeze": _squeezed,
     "IsInf": lambda scope, node: _signs(node),

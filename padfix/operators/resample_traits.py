@@ -69,6 +69,9 @@ def resample_traits(scope: Scope, node: NodeProto, resize: Resample) -> Traits:
         "slips": _slips_by_lengths(resize),
         "slips-by-inverse": _slips(resize, slips_by_the_inverse),
         "resized-axes": None if changed is None or not all(axis.is_told for axis in changed) else len(changed),
+        "leaves-an-axis": None
+        if axes is None
+        else any_of([None if not axis.is_told else not axis.changes for axis in axes[2:]]),
         "outer-axes": None if axes is None else any_of([axis.changes if axis.is_told else None for axis in axes[:2]]),
         "rank": rank,
     }

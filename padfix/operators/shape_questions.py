@@ -39,6 +39,9 @@ def any_of(known: Sequence[bool | None]) -> bool | None:
     return None if None in known else False
 
 
+_JOINED_AT_ONCE = 3
+"""Inputs that OpenCV takes in one step; of more, the first two."""
+
 _JOINING = ("Add", "Div", "Max", "Min", "Mul", "Sub")
 """What gives each of its inputs the shape of all."""
 
@@ -54,6 +57,22 @@ def is_spread(scope: Scope, node: NodeProto, position: int) -> bool | None:
     if len(given.shape) != len(gives.shape):
         return True
     return any_of([None if None in pair else pair[0] != pair[1] for pair in zip(given.shape, gives.shape, strict=True)])
+
+
+def has_column_among_first(scope: Scope, node: NodeProto) -> bool | None:
+    """Return whether one of the first two inputs of four and more has one column where the result has several.
+
+    None where that is not known; a number has one column, too.
+    """
+    gives, given = scope.type_of(node.output[0]), [scope.type_of(name) for name in node.input]
+    if len(given) <= _JOINED_AT_ONCE:
+        return False
+    if gives is None or gives.shape is None or any(each is None or each.shape is None for each in given[:2]):
+        return None
+    if len(gives.shape) <= 1 or gives.shape[-1] == 1:
+        return False
+    columns = [each.shape[-1] if each.shape else 1 for each in given[:2] if each is not None and each.shape is not None]
+    return any_of([None if not isinstance(each, int) and each != gives.shape[-1] else each == 1 for each in columns])
 
 
 def copied_along_first(scope: Scope, node: NodeProto) -> list[int]:

@@ -38,8 +38,8 @@ from padfix.operators.numbers import (
     type_of_data,
 )
 from padfix.operators.other_traits import OTHERS
-from padfix.operators.pad_traits import fill_of, pad_traits
-from padfix.operators.padded_lines import keeps_line_of_eights
+from padfix.operators.pad_traits import adds_extremes, fill_of, pad_traits
+from padfix.operators.padded_lines import has_middle_taps_below, keeps_line_of_eights
 from padfix.operators.passing import same_traits
 from padfix.operators.picking_traits import computed_weights, is_weight
 from padfix.operators.plain_traits import CLASSICAL, CLASSICAL_DOMAIN, classical_traits
@@ -134,6 +134,7 @@ def _own_traits(scope: Scope, node: NodeProto) -> Traits | None:
             own = {
                 **traits_of_bytes(scope, node, window.operator),
                 "behind-pad": pad_before(scope, node),
+                "dense-behind-extremes": is_dense_behind_extremes(scope, node, window),
                 "of-weights": is_weight(scope, node.input[0]) or is_of_constants(scope, node.input[0]),
                 "high-power": (attributes.integer(node, "p", 2) or 2) > 2,
                 "squares-far": squares_large(scope, node),
@@ -226,6 +227,7 @@ def window_traits(window: Window) -> Traits:
         "leaves-a-rest": any_of([_leaves_a_rest(window, axis, pair) for axis, pair in enumerate(pairs)]),
         "tall-result": _is_tall(window.output_sizes()),
         "line-of-eights": keeps_line_of_eights(window, pairs),
+        "middle-taps-below": has_middle_taps_below(window, pairs),
         "indices": window.has_indices,
         "column-major": window.has_indices and window.written.storage_order != 0,
         "storage-order-written": window.written.storage_order != 0,
@@ -391,3 +393,11 @@ def _pairs_before(scope: Scope, node: NodeProto) -> list[Pair] | None:
         return None
     half = len(amounts) // 2
     return list(zip(amounts[:half], amounts[half:], strict=True))
+
+
+def is_dense_behind_extremes(scope: Scope, node: NodeProto, window: Window) -> bool:
+    """Whether three by three taps side by side multiply what a Pad adds close to the largest number that there is."""
+    if window.op_type != "Conv" or window.kernel != (3, 3) or max(*window.strides, *window.dilations) > 1:
+        return False
+    before = scope.own_producer(node.input[0])
+    return before is not None and before.op_type == "Pad" and adds_extremes(scope, before)

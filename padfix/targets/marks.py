@@ -37,6 +37,10 @@ MARKS = (
     "reduces-all",
     "asked-for-infinity",
     "numbers-computed",  # Of BatchNormalization and InstanceNormalization: whether a scale or a mean is no constant.
+    "leaves-an-axis",  # Of Resize: whether an axis behind batch and channels keeps its length.
+    "of-split-sequence",  # Of SequenceErase and SequenceInsert: whether a SplitToSequence gives the sequence.
+    "middle-taps-below",  # Of Conv: whether the middle row of three by three taps lies below the image with its pads.
+    "dense-behind-extremes",  # Of Conv: whether three by three taps side by side multiply huge numbers that a Pad adds.
     "line-of-eights",  # Of Conv: whether it keeps the length of lines that are a multiple of 8, padded by much.
     "both-broadcast",  # Of comparisons: whether each of both takes a shape that has more elements than its own.
     "one-of-more-axes",  # Whether a constant of one element has more axes than the data.
@@ -57,6 +61,7 @@ MARKS = (
     "narrow-integers",  # Of Neg: whether its data are integers of up to 32 bits.
     "slopes-of-all-axes",  # Of PRelu: whether its slopes have as many axes as the data, and another shape.
     "slopes-computed",  # Of PRelu: whether its slopes are no constant.
+    "constants-from-outside",  # Of If: whether its branches read constants that stand outside.
     "reads-from-outside",  # Of If: whether its branches read anything from outside but inputs of the model.
     "squares-for-norm",  # Of Mul and Pow: whether it is taken for part of a norm of rows, and is not.
     "even-by-itself",  # Of Split: whether its pieces are of one length, and no input says of which.
@@ -97,6 +102,7 @@ MARKS = (
     "by-power-of-two",  # Of Div: whether integers are divided by one constant of 2, 4, 8 and so on.
     "picks-lengths",  # Of Shape: whether it gives some of the lengths alone.
     # Of what joins several inputs element by element.
+    "column-among-first",  # Whether one of the first two of four and more has one column, and the result several.
     "joins-a-copy",  # Whether one of them is copied to the open lengths of another one, which spreads it anyway.
     "one-first",
     "constant-before-layer",
@@ -263,6 +269,7 @@ MARKS = (
     # Of what picks single elements, which has axis-from-end as well; and of what reads constants of booleans.
     "of-fewer-rows",
     "of-more-rows",
+    "told-beside-open",  # Of ScatterElements: whether lengths of its indices are told where those of its data are open.
     "of-listed-values",
     "of-wide-integers",
     # Of arithmetic: whether a constant of one infinite element is part of it.

@@ -249,6 +249,8 @@ EXAMPLES = {
     "Sum": "(float[1,2] X) => (float[1,2] Y) { Y = Sum (X) }",
     "Unique": "(int64[4] X) => (int64[N] Y) { Y = Unique (X) }",
     "Selu": "(float[4] X) => (float[4] Y) { Y = Selu (X) }",
+    "SequenceErase": "(seq(float[2]) S) => (seq(float[2]) T) { T = SequenceErase (S) }",
+    "SequenceInsert": "(seq(float[2]) S, float[2] X) => (seq(float[2]) T) { T = SequenceInsert (S, X) }",
     "ReverseSequence": "(float[4,4] X, int64[4] L) => (float[4,4] Y) { Y = ReverseSequence (X, L) }",
     "RMSNormalization": "(float[1,2] X, float[2] S) => (float[1,2] Y) { Y = RMSNormalization (X, S) }",
     "LayerNormalization": "(float[1,2] X, float[2] S) => (float[1,2] Y) { Y = LayerNormalization (X, S) }",

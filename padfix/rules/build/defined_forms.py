@@ -29,6 +29,7 @@ from padfix.rules.build.node_trials import trials_of
 from padfix.rules.build.objections import Operators
 from padfix.rules.build.quantized_product import product_of_bytes
 from padfix.rules.build.question_forms import infinity_forms, not_a_number_forms, one_hot_forms
+from padfix.rules.build.window_along_axes import grown
 
 _MOST_WEIGHTS = 1 << 20
 
@@ -105,10 +106,18 @@ def column_forms(site: Site) -> Iterator[Form]:
     sizes, taps = ([int(each) for each in given.reshape(-1)] for given in (image, block))
     for is_grouped in (True, False):
         yield _columns(site, sizes, taps, depth // math.prod(taps), is_grouped=is_grouped)
+    if max(attributes.integers(site.node, "dilations") or [1]) > 1:
+        for is_grouped in (True, False):
+            yield _columns(site, sizes, taps, depth // math.prod(taps), is_grouped=is_grouped, is_dense=True)
 
 
-def _columns(site: Site, sizes: Sequence[int], taps: Sequence[int], channels: int, *, is_grouped: bool) -> Form:
-    """Return the transposed convolution over the whole padded image, of which a Slice takes the image."""
+def _columns(
+    site: Site, sizes: Sequence[int], taps: Sequence[int], channels: int, *, is_grouped: bool, is_dense: bool = False
+) -> Form:
+    """Return the transposed convolution over the whole padded image, of which a Slice takes the image.
+
+    Its kernel has dilations, or zeros between the taps in their place.
+    """
     rank, places = len(taps), math.prod(taps)
     strides = attributes.integers(site.node, "strides") or [1] * rank
     dilations = attributes.integers(site.node, "dilations") or [1] * rank
@@ -120,6 +129,8 @@ def _columns(site: Site, sizes: Sequence[int], taps: Sequence[int], channels: in
     weights = np.zeros((channels * places, 1 if is_grouped else channels, *taps), np.float32)
     for row in range(channels * places):
         weights[row, 0 if is_grouped else row // places].reshape(-1)[row % places] = 1
+    if is_dense:
+        weights, taps, dilations = grown(weights, dilations), spans, [1] * rank
     window = TransposedWindow(
         domain="",
         op_type="ConvTranspose",
@@ -159,7 +170,8 @@ def _columns(site: Site, sizes: Sequence[int], taps: Sequence[int], channels: in
     if min(blocks) < 1:
         why_not = Refusal("its columns are longer than the image")
     groups = "a group for each channel" if is_grouped else "no groups"
-    return Form(f"a transposed convolution with {groups}", operators, write, why_not)
+    between = ", zeros between its taps" if is_dense else ""
+    return Form(f"a transposed convolution with {groups}{between}", operators, write, why_not)
 
 
 def grid_forms(site: Site) -> Iterator[Form]:

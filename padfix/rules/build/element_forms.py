@@ -16,6 +16,7 @@ from padfix.rules.base import Rewrite, Site, Trial
 from padfix.rules.build.as_floats import as_floats
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
+from padfix.rules.build.gathered_rows import rows_of_computed
 from padfix.rules.build.index_forms import MAXIMUM_OF_INTEGERS_SINCE, REST_SINCE, rest_forms
 from padfix.rules.build.joined_elements import JOINS, joined_forms, neutral
 from padfix.rules.build.moved_forms import moved_forms
@@ -55,6 +56,7 @@ def element_forms(site: Site) -> Iterator[Form]:
     if site.node.op_type == "GatherND":
         yield from rows_of_picked(site)
         yield _told_images(site)
+        yield from rows_of_computed(site)
         yield from moved_forms(site)
     elif site.node.op_type == "GatherElements":
         yield _in_a_row(site)

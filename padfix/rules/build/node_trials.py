@@ -5,6 +5,7 @@ What no role describes is data, which the local proof fills in by itself.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -14,7 +15,7 @@ from onnx import NodeProto, TensorProto, defs, helper
 from padfix.geometry.padding import effective_kernel
 from padfix.graph import attributes
 from padfix.graph.lengths import filled
-from padfix.graph.scopes import DEFAULT_DOMAIN, Scope, ValueType
+from padfix.graph.scopes import DEFAULT_DOMAIN, Dimension, Scope, ValueType
 from padfix.operators.constant_chains import holds_zeros, leaves_of
 from padfix.operators.elementwise import ELEMENTWISE, REDUCTIONS
 from padfix.operators.quantizers import QUANTIZERS
@@ -47,6 +48,9 @@ _SHORT_SIZE = 5
 _COUNTING = {0: 1, 4: 0, 5: 1, 6: 1}
 """Which axis of a recurrent layer's data, lengths and states counts its sequences."""
 
+_IMAGES: Mapping[str, tuple[int, ...]] = {"DeformConv": (0, 2, 4), "GridSample": (0, 1)}
+"""Which inputs of an operator count images by their first axis."""
+
 CUT_ALIKE = ELEMENTWISE | {"Softmax", "LogSoftmax", "Hardmax"}
 """Operators that axes of any length go through, as long as those of all inputs are cut alike."""
 
@@ -66,8 +70,9 @@ def trials_of(site: Site) -> tuple[Trial, ...]:
     for position, type_ in known.items():
         constant = site.constant(position)
         shapes[position] = constant.shape if constant is not None else _trial_shape(site, position, type_)
+    shapes = _fitted(site, known, shapes)
     if node.op_type in CUT_ALIKE:
-        shapes = _cut_alike(site, _fitted(known, shapes))
+        shapes = _cut_alike(site, shapes)
     random = np.random.default_rng(len(node.input))
     trial: dict[str, TrialInput] = {}
     for position, name in enumerate(node.input):
@@ -115,7 +120,43 @@ def guessed_type(site: Site, position: int) -> int:
     return int(TensorProto.FLOAT if "tensor(float)" in allowed or "tensor(int64)" not in allowed else TensorProto.INT64)
 
 
-def _fitted(known: Mapping[int, ValueType | None], shapes: Mapping[int, tuple[int, ...]]) -> dict[int, tuple[int, ...]]:
+def _fitted(
+    site: Site, known: Mapping[int, ValueType | None], shapes: Mapping[int, tuple[int, ...]]
+) -> dict[int, tuple[int, ...]]:
+    """Give axes that are left open the lengths that other inputs tell which the operator wants as long."""
+    if site.node.op_type in (*CUT_ALIKE, "PRelu"):
+        return _fitted_from_last(known, shapes)
+    fitted = {position: list(shape) for position, shape in shapes.items()}
+    for alike in _alike(site, {position: len(shape) for position, shape in shapes.items()}):
+        told: dict[int, Dimension] = {}
+        for position, axis in alike:
+            declared_shape = None if (type_ := known.get(position)) is None else type_.shape
+            if declared_shape is not None and len(declared_shape) == len(shapes[position]):
+                told[position] = declared_shape[axis]
+        length = next((each for each in told.values() if isinstance(each, int)), None)
+        for position, axis in alike:
+            if length is not None and position in told and not isinstance(told[position], int):
+                fitted[position][axis] = length
+    return {position: tuple(shape) for position, shape in fitted.items()}
+
+
+def _alike(site: Site, ranks: Mapping[int, int]) -> list[list[tuple[int, int]]]:
+    """Return which axes of inputs, by position and number, are of one length each time."""
+    node = site.node
+    groups = [[(position, 0) for position in _IMAGES.get(node.op_type, ())]]
+    if node.op_type in QUANTIZERS and ranks.get(0) and ranks.get(1) == 1:
+        own = (attributes.integer(node, "axis", 1) or 0) % ranks[0]
+        groups = [[(0, own), (1, 0)]]
+    if node.op_type == "GatherND":
+        groups = [[(0, axis), (1, axis)] for axis in range(attributes.integer(node, "batch_dims", 0) or 0)]
+    return [
+        [(position, axis) for position, axis in group if axis < ranks.get(position, 0)] for group in groups if group
+    ]
+
+
+def _fitted_from_last(
+    known: Mapping[int, ValueType | None], shapes: Mapping[int, tuple[int, ...]]
+) -> dict[int, tuple[int, ...]]:
     """Give axes that are left open the length that another input tells, counted from the last axis."""
     is_open = {
         position: [not isinstance(length, int) for length in type_.shape]
@@ -170,7 +211,14 @@ def like(known: ValueType, open_length: int = OPEN_LENGTH) -> TrialInput:
 
 def as_declared(site: Site, open_length: int = OPEN_LENGTH) -> Trial:
     """Return the lengths and constants of a node as they are, for a form that is written for these alone."""
-    return declared(site.scope, site.node.input, open_length)
+    found = declared(site.scope, site.node.input, open_length)
+    places = {position: name for position, name in enumerate(site.node.input) if name in found}
+    known = {position: site.scope.type_of(name) for position, name in places.items()}
+    fitted = _fitted(site, known, {position: found[name].shape for position, name in places.items()})
+    for position, name in places.items():
+        if found[name].shape != fitted[position]:
+            found[name] = dataclasses.replace(found[name], shape=fitted[position])
+    return found
 
 
 def declared(scope: Scope, names: Iterable[str], open_length: int = OPEN_LENGTH) -> dict[str, TrialInput]:

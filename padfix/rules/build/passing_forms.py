@@ -88,6 +88,8 @@ def negated_twice(site: Site) -> Form:
         why_not = Refusal("it is a constant, whatever the data")
     elif known is None or known.elem_type not in _SIGNED:
         why_not = Refusal("such numbers have no sign")
+    elif any(site.scope.is_used(more) for more in site.node.output[1:] if more):
+        why_not = Refusal("it gives more than its data")
     return Form("the sign changed twice", (("Neg", {}),), write, why_not)
 
 

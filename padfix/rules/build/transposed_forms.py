@@ -6,20 +6,29 @@ import dataclasses
 from collections.abc import Iterator
 from functools import partial
 
+from padfix.geometry.padding import effective_kernel
 from padfix.graph import attributes
+from padfix.operators.constant_chains import worked_out
 from padfix.operators.picking_traits import computed_weights
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import pad_before, transposed_traits
 from padfix.operators.transposed import TransposedWindow
 from padfix.operators.window import Pair
-from padfix.rules.base import Rewrite, Site
+from padfix.rules.base import Rewrite, Site, TrialInput
 from padfix.rules.build.explicit_pads import copied, flat
 from padfix.rules.build.forms import Form, by_another_rule
 from padfix.rules.build.groups_apart import groups_apart
 from padfix.rules.build.objections import Operators
+from padfix.rules.build.pad_node import sliced
 from padfix.rules.build.plane_forms import plane_forms
-from padfix.rules.build.transposed import cases_as_written, pads_of, rewrite_transposed, transposed_cases
-from padfix.rules.build.window_along_axes import spread_form
+from padfix.rules.build.transposed import (
+    TO_THE_END,
+    cases_as_written,
+    pads_of,
+    rewrite_transposed,
+    transposed_cases,
+)
+from padfix.rules.build.window_along_axes import grown, spread_form, with_weights
 from padfix.rules.build.window_forms import all_written, written_out
 from padfix.rules.build.without_groups import without_groups
 from padfix.targets.traits import Traits
@@ -74,10 +83,56 @@ def _transposed_plainly(site: Site, window: TransposedWindow) -> Iterator[Form]:
         lambda: rewrite_transposed(site, explicit),
         None if any(map(any, pads)) else Refusal("it cuts nothing off"),
     )
+    if max(window.dilations) > 1:
+        yield _between_taps(site, explicit, pads, is_sliced=False)
+        yield _between_taps(site, explicit, pads, is_sliced=True)
     if window.rank == 1:
         yield from plane_forms(site, explicit, pads, added)
         if any(map(any, pads)):
             yield from plane_forms(site, explicit, pads, added, sliced_off=True)
+
+
+def _between_taps(site: Site, explicit: TransposedWindow, pads: tuple[Pair, ...], *, is_sliced: bool) -> Form:
+    """Return zeros between the taps in place of dilations, and what is cut off as pads or by a Slice."""
+    weights = worked_out(site.scope, site.input_name(1))
+    spans = tuple(
+        None if taps is None else effective_kernel(taps, dilation)
+        for taps, dilation in zip(explicit.kernel, explicit.dilations, strict=True)
+    )
+    kept = ((0, 0),) * explicit.rank if is_sliced else pads
+    plain = _transposed_with(explicit, kept, explicit.output_padding)
+    dense = dataclasses.replace(plain, kernel=spans, dilations=(1,) * explicit.rank)
+
+    def write() -> Rewrite | Refusal:
+        assert weights is not None
+        cases = transposed_cases(site, explicit, pads)
+        if isinstance(cases, Refusal):
+            return cases
+        other = grown(weights, explicit.dilations)
+        node = copied(site.node, without=("auto_pad", "dilations", "output_shape"))
+        attributes.set_integers(node, "kernel_shape", other.shape[2:])
+        attributes.set_integers(node, "pads", flat(kept))
+        attributes.set_integers(node, "output_padding", explicit.output_padding)
+        builder = site.builder()
+        inputs = [builder.input(name) for name in site.node.input]
+        inputs[1] = builder.constant(other, "weights")
+        result = builder.original(node, inputs)
+        cut = [axis for axis, pair in enumerate(pads) if any(pair)]
+        if is_sliced:
+            starts, ends = [pads[axis][0] for axis in cut], [-pads[axis][1] or TO_THE_END for axis in cut]
+            result = sliced(builder, result, starts, ends, [axis + 2 for axis in cut])
+        builder.output(site.node.output[0], result)
+        maps = weights.shape[1] * explicit.written.group
+        return Rewrite(builder.build(), with_weights(site, cases, TrialInput.of(weights), weights.shape[0], maps))
+
+    why_not = None
+    if weights is None or explicit.domain or None in spans:
+        why_not = Refusal("the weights are long, or not constant")
+    elif is_sliced and not any(map(any, pads)):
+        why_not = Refusal("it cuts nothing off")
+    cutting: Operators = (("Slice", {"behind-window": True}),) if is_sliced else ()
+    name = "zeros between the taps" + (", and a Slice behind it" if is_sliced else "")
+    return Form(name, (("ConvTranspose", transposed_traits(dense)), *cutting), write, why_not)
 
 
 def _bias_behind(site: Site, window: TransposedWindow) -> Rewrite | Refusal:

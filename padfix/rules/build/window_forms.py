@@ -20,6 +20,7 @@ from padfix.operators.pad_traits import is_end_alone, outer_traits
 from padfix.operators.picking_traits import computed_weights
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import (
+    is_dense_behind_extremes,
     pad_before,
     padding_of,
     traits_of,
@@ -63,6 +64,7 @@ def window_forms(site: Site, window: Window) -> Iterator[Form]:
     """Yield the forms of a convolution or pool, the nearest to what stands there first."""
     own: Traits = {
         "behind-pad": pad_before(site.scope, site.node),
+        "dense-behind-extremes": is_dense_behind_extremes(site.scope, site.node, window),
         **traits_with_pad(site.scope, site.node, window),
     }
     whole: Traits = {

@@ -1,0 +1,59 @@
+"""Pads that wrap round what they cut off, and images resized along some axes, which TVM gets wrong or refuses."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from padfix.errors import RefusedError
+from tests.support.proven import operators_for
+
+WRAPPED = """(float[3,8] X) => (float[a,b] Y) <int64[4] p = {%s}> { Y = Pad <mode = "wrap"> (X, p) }"""
+CORNERS = """(float[1,2,4,5] X) => (float[1,2,%s] Y) <int64[4] s = {1, 2, %s}>
+{ Y = Resize <mode = "nearest", coordinate_transformation_mode = "align_corners"> (X, , , s) }"""
+ERASED = """(float[3,4] X, float[1,4] Z) => (float[a,b] Y) <int64 p = {1}>
+{ s = %s t = SequenceErase (s, p) Y = ConcatFromSequence <axis = 0> (t) }"""
+HALVES = """(float[1,2,4,4] X) => (float[1,2,a,b] Y) <float[0] r = {}, float[4] s = {1, 1, %s}>
+{ Y = Resize <mode = "%s", coordinate_transformation_mode = "tf_half_pixel_for_nn", nearest_mode = "%s"> (X, r, s) }"""
+
+
+@pytest.mark.parametrize(
+    ("graph", "written"),
+    [
+        (WRAPPED % "0, -1, 0, 3", {"Slice": 1, "Pad": 1}),
+        (WRAPPED % "0, 2, 0, -1", {"Slice": 1, "Pad": 1}),
+        (WRAPPED % "0, 2, 0, 3", {"Pad": 1}),
+    ],
+)
+def test_what_is_cut_off_is_cut_before_it_wraps(graph: str, written: dict[str, int], tmp_path: Path) -> None:
+    assert operators_for(graph, "tvm", tmp_path, 19, 9) == Counter(written)
+
+
+@pytest.mark.parametrize("sizes", ["1,1", "4,1", "1,5"])
+def test_corners_of_one_element_are_not_aligned(sizes: str, tmp_path: Path) -> None:
+    assert operators_for(CORNERS % (sizes, sizes), "tvm", tmp_path, 18, 8) == Counter(Resize=1)
+
+
+@pytest.mark.parametrize(
+    ("scales", "mode", "rounding", "written"),
+    [
+        ("2, 1", "linear", "floor", {"MatMul": 1}),
+        ("1, 2", "nearest", "ceil", {"Gather": 1}),
+        ("1, 2", "nearest", "floor", {"Resize": 1}),
+        ("2, 2", "linear", "floor", {"Resize": 1}),
+    ],
+)
+def test_an_axis_that_keeps_its_length_is_not_sampled(
+    scales: str, mode: str, rounding: str, written: dict[str, int], tmp_path: Path
+) -> None:
+    found = operators_for(HALVES % (scales, mode, rounding), "tvm", tmp_path, 11, 8)
+    assert found == Counter(written)
+
+
+def test_sequences_that_are_constructed_are_erased_from(tmp_path: Path) -> None:
+    found = operators_for(ERASED % "SequenceConstruct (X, Z)", "tvm", tmp_path, 17, 8)
+    assert found == Counter(SequenceConstruct=1, SequenceErase=1, ConcatFromSequence=1)
+    with pytest.raises(RefusedError):
+        operators_for(ERASED % "SplitToSequence (X)", "tvm", tmp_path, 17, 8)
