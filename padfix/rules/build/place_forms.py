@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,9 +13,10 @@ from onnx import TensorProto, helper
 from padfix.graph import attributes
 from padfix.graph.scopes import Dimension
 from padfix.operators.axis_order import alike_axes
+from padfix.operators.constant_chains import worked_out
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
-from padfix.rules.base import Site
+from padfix.rules.base import Rewrite, Site, TrialInput
 from padfix.rules.build.along_axes import TAKING, multiplied, multiplying, selection, taken, why_not_multiplied
 from padfix.rules.build.elementary_forms import reduced, reduction_traits
 from padfix.rules.build.explicit_pads import copied
@@ -171,7 +173,7 @@ def _place_of_truth(site: Site, lengths: Sequence[Dimension], axis: int) -> Form
 
 def compressed_forms(site: Site) -> Iterator[Form]:
     """Yield what takes elements by constant truths as what takes them by their places, and as a product."""
-    known, truths = site.input_type(0), site.constant(1)
+    known, truths = site.input_type(0), worked_out(site.scope, site.input_name(1))
     is_flat = all(each.name != "axis" for each in site.node.attribute)
     lengths = () if known is None or known.shape is None else known.shape
     rank = 1 if is_flat else len(lengths)
@@ -181,11 +183,17 @@ def compressed_forms(site: Site) -> Iterator[Form]:
     if not lengths:
         why_not = _NEEDS_LENGTHS
 
+    def told(write: Callable[..., Any]) -> Rewrite:
+        assert truths is not None
+        found = of_inputs(site, write, exact=True)
+        given = {site.input_name(1): TrialInput.of(truths)}
+        return dataclasses.replace(found, trials=tuple({**trial, **given} for trial in found.trials))
+
     def write(builder: FragmentBuilder, value: Any, _: Any) -> Any:
         return taken(builder, builder.reshaped(value, [-1]) if is_flat else value, {axis: places})
 
     row: Operators = (("Reshape", {"rank": 1}),) if is_flat else ()
-    yield Form("a Gather", (*row, *TAKING), lambda: of_inputs(site, write, exact=True), why_not)
+    yield Form("a Gather", (*row, *TAKING), lambda: told(write), why_not)
     size = lengths[axis] if lengths else None
 
     def product(builder: FragmentBuilder, value: Any, _: Any) -> Any:
@@ -200,6 +208,6 @@ def compressed_forms(site: Site) -> Iterator[Form]:
     yield Form(
         "a product",
         multiplying([axis], lengths) if lengths else (),
-        lambda: of_inputs(site, product, exact=True),
+        lambda: told(product),
         why_not,
     )
