@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -167,6 +168,14 @@ def quotient_changes_numbers(scope: Scope, node: NodeProto) -> bool:
         return False
     rest = scope.producer(less.input[1]) if less is not None and less.op_type == "Sub" else None
     return less is None or rest is None or rest.op_type != "Mod" or rest.input[:] != [less.input[0], node.input[1]]
+
+
+def divides_each(scope: Scope, node: NodeProto) -> bool:
+    """Whether a constant of several elements, as many as the result has, divides integers."""
+    known, divisor = scope.type_of(node.output[0]), scope.constant(node.input[1])
+    if known is None or divisor is None or divisor.dtype.kind not in "iu" or divisor.size == 1:
+        return False
+    return known.lengths is None or divisor.size == math.prod(known.lengths)
 
 
 def holds_infinity(scope: Scope, name: str) -> bool:

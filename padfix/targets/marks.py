@@ -90,6 +90,8 @@ MARKS = (
     "by-own-sum",
     "by-own-sums",
     "by-power-of-two",  # Of Div: whether integers are divided by one constant of 2, 4, 8 and so on.
+    "by-one-each",  # Of Div: whether a constant of several elements, as many as the result has, divides integers.
+    "blocks-of-one",  # Of DepthToSpace and SpaceToDepth: whether a block is one element.
     "picks-lengths",  # Of Shape: whether it gives some of the lengths alone.
     # Of what joins several inputs element by element.
     "joins-a-copy",  # Whether one of them is copied to the open lengths of another one, which spreads it anyway.
@@ -224,7 +226,7 @@ MARKS = (
     "adds-to-erf",
     "adds-one-to-size",
     "adds-turned-half",
-    "spreads-alike",  # Of Add: whether it spreads moved data of one axis, and another of what it gives is as long.
+    "spreads-alike",  # Of Add: whether moved axes of its terms are put back by their lengths to where they were not.
     "adds-for-softplus",  # Of Add: whether to an Exp, before a Log, and not 1 alone, or one of the two is a result.
     "joins-a-list",
     # Of what computes each element from one: whether its data are a list that is made of what is none, and computed.

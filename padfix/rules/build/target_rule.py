@@ -58,6 +58,7 @@ _OF_DATA = (
     "axes",
     "bytes",
     "channels-last",
+    "computed-fewer-axes",
     "constants",
     "doubles-of-floats",
     "ends-model",
@@ -224,7 +225,7 @@ class TargetRule(Rule):
             if "channels-last" in marks:
                 yield from as_images(site)
                 yield from joined_reshapes(site) if site.node.op_type == "Reshape" else beside_an_axis(site)
-            if any("axes" in each.fact.where for each in every):
+            if any({"axes", "spreads-alike"} & each.fact.where.keys() for each in every):
                 yield from on_fewer_axes(site)
             of_bytes = bool(marks & _OF_BYTES)
             is_quantized = of_bytes and is_of_quantizer(site.scope, site.node)
@@ -237,7 +238,7 @@ class TargetRule(Rule):
                 yield between_steps(site)
             if "numbers" in marks:
                 yield in_single_precision(site)
-            if "channels-last" in marks:
+            if "channels-last" in marks or any("spreads-alike" in each.fact.where for each in every):
                 yield from behind_reshapes(site)
 
     def _objections(self, site: Site) -> tuple[Objection, ...]:

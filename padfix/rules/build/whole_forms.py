@@ -158,7 +158,7 @@ def _by_many(site: Site, own: Traits) -> Form:
         builder.output(site.node.output[0], builder.op("Div", [builder.input(site.input_name(0)), whole]))
         return Rewrite(builder.build(), (as_declared(site),), exact=True)
 
-    traits = {**own, "by-power-of-two": False, "constants": "none"}
+    traits = {**own, "by-power-of-two": False, "by-one-each": True, "constants": "none"}
     why_not = None if lengths and np.prod(lengths) <= _MOST_DIVISORS else Refusal("it needs all lengths (--shape)")
     return Form("a divisor for each element", (("Div", traits),), write, why_not)
 
