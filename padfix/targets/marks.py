@@ -262,6 +262,7 @@ MARKS = (
     "of-wide-integers",
     # Of arithmetic: whether a constant of one infinite element is part of it.
     "by-infinity",
+    "infinity-as-result",  # Of Add, Concat, Pad, Sub, Sum and Where: whether the model gives an infinity among constants.
     "constant-booleans",
     # Of GroupNormalization.
     "of-groups",

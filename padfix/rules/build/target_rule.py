@@ -195,6 +195,8 @@ class TargetRule(Rule):
                 by_another_rule,
                 Refusal("an input or a result is, or may be, of another number of images (--shape)"),
             )
+        elif any("infinity-as-result" in each.fact.where for each in every):
+            yield Form("numbers", (), by_another_rule, Refusal("a result of the model holds an infinity"))
         # The target minds that nothing is left of the node, whatever else it has against it.
         elif any("gives-the-same" in each.fact.where and not each.unknown for each in every):
             yield negated_twice(site)
