@@ -262,7 +262,7 @@ MARKS = (
     "of-wide-integers",
     # Of arithmetic: whether a constant of one infinite element is part of it.
     "by-infinity",
-    "infinity-as-result",  # Of Add, Concat, Pad, Sub, Sum and Where: whether the model gives an infinity among constants.
+    "infinity-as-result",  # Of what gives constants, too: whether the model gives an infinity among them.
     "constant-booleans",
     # Of GroupNormalization.
     "of-groups",

@@ -173,6 +173,8 @@ class TargetRule(Rule):
 
         What depends on no data has the form of a constant, whatever computes it; weights stay quantized if they can.
         """
+        if any("infinity-as-result" in each.fact.where for each in self._objections(site)):
+            return iter((Form("numbers", (), by_another_rule, Refusal("a result of the model holds an infinity")),))
         computed = []
         if has_chain(site.scope, site.node, open_lengths=True):
             is_result = site.scope.parent is None and any(map(site.scope.is_output, site.node.output))
@@ -195,8 +197,6 @@ class TargetRule(Rule):
                 by_another_rule,
                 Refusal("an input or a result is, or may be, of another number of images (--shape)"),
             )
-        elif any("infinity-as-result" in each.fact.where for each in every):
-            yield Form("numbers", (), by_another_rule, Refusal("a result of the model holds an infinity"))
         # The target minds that nothing is left of the node, whatever else it has against it.
         elif any("gives-the-same" in each.fact.where and not each.unknown for each in every):
             yield negated_twice(site)

@@ -176,7 +176,7 @@ def _spread_first(site: Site) -> Form:
         shape = builder.op("Shape", [divisor]) if lengths is None else builder.integers(lengths, "lengths")
         whole = builder.op("Max", [builder.op("Expand", [dividend, shape])] * 2)
         builder.output(site.node.output[0], builder.original(copied(site.node), [whole, divisor]))
-        return Rewrite(builder.build(), trials_of(site), exact=True)
+        return Rewrite(builder.build(), trials_of(site) if lengths is None else (as_declared(site),), exact=True)
 
     measuring: Operators = (("Shape", {}),) if lengths is None else ()
     operators: Operators = (*measuring, ("Expand", {}), ("Max", {"inputs": 2, "broadcasts": False}), ("Mod", own))

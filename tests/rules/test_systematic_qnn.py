@@ -1,0 +1,70 @@
+"""What QNN takes otherwise of pads, axes and coordinates that few models have, and what is written for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import onnx
+import onnx.parser
+import pytest
+
+import padfix
+from padfix.errors import RefusedError
+from tests.support.proven import operators_for
+
+CONVOLUTION = (
+    "(float[1,2,5,6] X) => (float[1,2,%s] Y) <float[2,1,2,2] w = {1, 2, 3, 4, 5, 6, 7, 8}> "
+    "{ Y = Conv <group = 2, pads = [%s], strides = [%s]> (X, w) }"
+)
+REST = "(int32[%s] A, int32[%s] B) => (int32[4,6] Y) { Y = Mod (A, B) }"
+PICKED = "(float[%s] X) => (float[%s] Y) <int64[2,2] i = {0, 1, 1, 2}> { Y = Gather <axis = 1> (X, i) }"
+RESIZED = (
+    "(float[1,2,4,5] X) => (float[1,2,8,10] Y) <float[0] r = {}, float[0] s = {}, int64[4] n = {1, 2, 8, 10}> "
+    '{ Y = Resize <coordinate_transformation_mode = "tf_half_pixel_for_nn", mode = "linear"> (X, r, s, n) }'
+)
+INFINITE = "(float[2,3] X) => (float[2,4] Y) <float v = {%s}, int64[4] p = {0, 0, 0, 1}> { Y = Pad (X, p, v) }"
+
+
+@pytest.mark.parametrize(
+    ("text", "made"),
+    [
+        (REST % ("4,1", "1,6"), {"Expand": 1, "Max": 1, "Mod": 1}),
+        (REST % ("4,6", "1,6"), {"Mod": 1}),
+        (PICKED % ("2,3,4,5", "2,2,2,4,5"), {"Gather": 1, "Reshape": 1}),
+        (PICKED % ("2,3,4", "2,2,2,4"), {"Gather": 1}),
+    ],
+)
+def test_qnn_is_given_forms_that_it_gets_right(text: str, made: dict[str, int], tmp_path: Path) -> None:
+    assert operators_for(text, "qnn", tmp_path, 17, 8) == made
+
+
+@pytest.mark.parametrize(
+    ("size", "pads", "strides", "kernel"),
+    [
+        ("10,11", "3,3,3,3", "1,1", [4, 4]),
+        ("6,5", "2,0,0,0", "1,1", [3, 2]),
+        ("6,3", "2,0,0,0", "1,2", [3, 2]),
+        ("6,7", "0,0,2,2", "1,1", [2, 2]),
+    ],
+)
+def test_no_window_of_a_convolution_lies_in_the_pads_before_an_image(
+    size: str, pads: str, strides: str, kernel: list[int], tmp_path: Path
+) -> None:
+    made = operators_for(CONVOLUTION % (size, pads, strides), "qnn", tmp_path, 17, 8)
+    assert made == {"Conv": 1}
+    model = onnx.load(tmp_path / "after.onnx")
+    weights = {each.name: list(each.dims[2:]) for each in model.graph.initializer}
+    assert [weights[node.input[1]] for node in model.graph.node if node.op_type == "Conv"] == [kernel]
+
+
+@pytest.mark.parametrize("target", ["onnx2tf", "qnn"])
+def test_linear_places_of_nearest_ones_are_products(target: str, tmp_path: Path) -> None:
+    assert operators_for(RESIZED, target, tmp_path, 11, 7)["MatMul"] == 2
+
+
+@pytest.mark.parametrize("target", ["onnx2tf", "qnn"])
+def test_an_infinity_that_the_model_gives_is_declined(target: str, tmp_path: Path) -> None:
+    text = f'<ir_version: 8, opset_import: ["" : 17]> g {INFINITE % "inf"}'
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "before.onnx")
+    with pytest.raises(RefusedError, match="holds an infinity"):
+        padfix.convert(tmp_path / "before.onnx", tmp_path / "after.onnx", target=target)
