@@ -30,6 +30,7 @@ INFINITE = "(float[2,3] X) => (float[2,4] Y) <float v = {%s}, int64[4] p = {0, 0
     [
         (REST % ("4,1", "1,6"), {"Expand": 1, "Max": 1, "Mod": 1}),
         (REST % ("4,6", "1,6"), {"Mod": 1}),
+        ((REST % ("4,6", "1,6")).replace("Mod", "Mod <fmod = 1>"), {"Div": 1, "Mul": 1, "Sub": 1}),
         (PICKED % ("2,3,4,5", "2,2,2,4,5"), {"Gather": 1, "Reshape": 1}),
         (PICKED % ("2,3,4", "2,2,2,4"), {"Gather": 1}),
     ],

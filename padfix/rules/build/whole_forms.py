@@ -195,7 +195,18 @@ def remainder_forms(site: Site) -> Iterator[Form]:
         builder.output(site.node.output[0], builder.op("Mul", [rest, builder.op("Sign", [dividend])]))
         return Rewrite(builder.build(), trials_of(site), exact=True)
 
+    def left() -> Rewrite:
+        builder = site.builder()
+        dividend, divisor = (builder.input(name) for name in site.node.input)
+        whole = builder.op("Mul", [builder.op("Div", [dividend, divisor]), divisor])
+        builder.output(site.node.output[0], builder.op("Sub", [dividend, whole]))
+        return Rewrite(builder.build(), trials_of(site), exact=True)
+
     why_not = None if own.get("cuts-off") else Refusal("it has the sign of the divisor")
+    rounds = Refusal("a product of floats rounds") if site.elem_type(0) in FLOATS else None
+    kept = {each: own.get(each) for each in ("numbers", "axes", "alike", "channels-last", "type", "of-longs")}
+    whole: Operators = (("Div", {**kept, "changes-numbers": True}), ("Mul", {**kept, "gate-second": False}), ("Sub", kept))
+    yield Form("what a whole quotient leaves", whole, left, why_not or rounds)
     parts: Operators = (("Abs", {}), ("Sign", {}), ("Mul", {"gate-second": False}))
     yield Form("the rest of magnitudes", (*parts, ("Mod", {**own, "of-positive": True})), write, why_not)
 
