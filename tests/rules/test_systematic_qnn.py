@@ -31,6 +31,10 @@ INFINITE = "(float[2,3] X) => (float[2,4] Y) <float v = {%s}, int64[4] p = {0, 0
         (REST % ("4,1", "1,6"), {"Expand": 1, "Max": 1, "Mod": 1}),
         (REST % ("4,6", "1,6"), {"Mod": 1}),
         ((REST % ("4,6", "1,6")).replace("Mod", "Mod <fmod = 1>"), {"Div": 1, "Mul": 1, "Sub": 1}),
+        (
+            "(float[2,3] A, float[2,3] B) => (uint8[2,3] Y) { l = Less (A, B) Y = Cast <to = 2> (l) }",
+            {"Less": 1, "Cast": 1},
+        ),
         (PICKED % ("2,3,4,5", "2,2,2,4,5"), {"Gather": 1, "Reshape": 1}),
         (PICKED % ("2,3,4", "2,2,2,4"), {"Gather": 1}),
     ],
@@ -56,6 +60,16 @@ def test_no_window_of_a_convolution_lies_in_the_pads_before_an_image(
     model = onnx.load(tmp_path / "after.onnx")
     weights = {each.name: list(each.dims[2:]) for each in model.graph.initializer}
     assert [weights[node.input[1]] for node in model.graph.node if node.op_type == "Conv"] == [kernel]
+
+
+@pytest.mark.parametrize("fed", ["float[2] S, float[2] B", "float[2] B"])
+def test_groups_have_the_scale_that_is_fed(fed: str, tmp_path: Path) -> None:
+    told = "" if "S" in fed else "<float[2] S = {1, 2}>"
+    text = "(float[2,4,5] X, %s) => (float[2,4,5] Y) %s { Y = GroupNormalization <num_groups = 2> (X, S, B) }"
+    made = operators_for(text % (fed, told), "qnn", tmp_path, 18, 8)
+    assert {each: made[each] for each in ("InstanceNormalization", "Mul", "Add")} == dict.fromkeys(
+        ("InstanceNormalization", "Mul", "Add"), 1
+    )
 
 
 @pytest.mark.parametrize("target", ["onnx2tf", "qnn"])

@@ -205,7 +205,11 @@ def remainder_forms(site: Site) -> Iterator[Form]:
     why_not = None if own.get("cuts-off") else Refusal("it has the sign of the divisor")
     rounds = Refusal("a product of floats rounds") if site.elem_type(0) in FLOATS else None
     kept = {each: own.get(each) for each in ("numbers", "axes", "alike", "channels-last", "type", "of-longs")}
-    whole: Operators = (("Div", {**kept, "changes-numbers": True}), ("Mul", {**kept, "gate-second": False}), ("Sub", kept))
+    whole: Operators = (
+        ("Div", {**kept, "changes-numbers": True}),
+        ("Mul", {**kept, "gate-second": False}),
+        ("Sub", kept),
+    )
     yield Form("what a whole quotient leaves", whole, left, why_not or rounds)
     parts: Operators = (("Abs", {}), ("Sign", {}), ("Mul", {"gate-second": False}))
     yield Form("the rest of magnitudes", (*parts, ("Mod", {**own, "of-positive": True})), write, why_not)
