@@ -55,6 +55,7 @@ MARKS = (
     "narrow-integers",  # Of Neg: whether its data are integers of up to 32 bits.
     "slopes-of-all-axes",  # Of PRelu: whether its slopes have as many axes as the data, and another shape.
     "slopes-computed",  # Of PRelu: whether its slopes are no constant.
+    "computed-of-windows",  # Of PRelu: whether its data is what a convolution or pool gives, or computed of that.
     "reads-from-outside",  # Of If: whether its branches read anything from outside but inputs of the model.
     "squares-for-norm",  # Of Mul and Pow: whether it is taken for part of a norm of rows, and is not.
     "even-by-itself",  # Of Split: whether its pieces are of one length, and no input says of which.

@@ -22,6 +22,14 @@ RESIZED = (
     "(float[1,2,4,5] X) => (float[1,2,8,10] Y) <float[0] r = {}, float[0] s = {}, int64[4] n = {1, 2, 8, 10}> "
     '{ Y = Resize <coordinate_transformation_mode = "tf_half_pixel_for_nn", mode = "linear"> (X, r, s, n) }'
 )
+LIST = (
+    "(float[5] X) => (float[5] Y) <float[1] s = {2}, float[1] b = {1}, float[1] m = {3}, float[1] v = {4}> "
+    "{ Y = BatchNormalization (X, s, b, m, v) }"
+)
+SLOPES = (
+    "(float[1,2,3,4,5] X) => (float[1,2,2,3,4] Y) <float[2,1,1,1] s = {0.5, 0.25}> "
+    "{ c = AveragePool <kernel_shape = [2, 2, 2]> (X) Y = PRelu (c, s) }"
+)
 INFINITE = "(float[2,3] X) => (float[2,4] Y) <float v = {%s}, int64[4] p = {0, 0, 0, 1}> { Y = Pad (X, p, v) }"
 
 
@@ -36,6 +44,8 @@ INFINITE = "(float[2,3] X) => (float[2,4] Y) <float v = {%s}, int64[4] p = {0, 0
             {"Less": 1, "Cast": 1},
         ),
         (PICKED % ("2,3,4,5", "2,2,2,4,5"), {"Gather": 1, "Reshape": 1}),
+        ("(int32[2,3] X) => (uint8[2,3] Y) { Y = Cast <to = 2> (X) }", {"Mod": 1, "Cast": 1}),
+        (LIST, {"Mul": 1, "Add": 1}),
         (PICKED % ("2,3,4", "2,2,2,4"), {"Gather": 1}),
     ],
 )
@@ -60,6 +70,11 @@ def test_no_window_of_a_convolution_lies_in_the_pads_before_an_image(
     model = onnx.load(tmp_path / "after.onnx")
     weights = {each.name: list(each.dims[2:]) for each in model.graph.initializer}
     assert [weights[node.input[1]] for node in model.graph.node if node.op_type == "Conv"] == [kernel]
+
+
+def test_slopes_behind_windows_of_volumes_are_products(tmp_path: Path) -> None:
+    made = operators_for(SLOPES, "qnn", tmp_path, 17, 8)
+    assert (made["PRelu"], made["Relu"], made["Mul"]) == (0, 2, 1)
 
 
 @pytest.mark.parametrize("fed", ["float[2] S, float[2] B", "float[2] B"])
