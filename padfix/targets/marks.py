@@ -308,6 +308,7 @@ MARKS = (
     "one-bound-inside",  # Whether it has one bound alone, in a branch or a body.
     "bounds-none",
     "bounds-exchanged",
+    "bounds-equal",
     "before-einsum",  # Of a constant that is computed: whether it comes to an Einsum of data.
     "lengths-chosen",  # Of an Expand of constants: whether a Where gives the lengths.
     "of-constants",  # Of a constant that other operators compute, which has elements as well.

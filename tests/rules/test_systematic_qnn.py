@@ -46,6 +46,7 @@ INFINITE = "(float[2,3] X) => (float[2,4] Y) <float v = {%s}, int64[4] p = {0, 0
         (PICKED % ("2,3,4,5", "2,2,2,4,5"), {"Gather": 1, "Reshape": 1}),
         ("(int32[2,3] X) => (uint8[2,3] Y) { Y = Cast <to = 2> (X) }", {"Mod": 1, "Cast": 1}),
         (LIST, {"Mul": 1, "Add": 1}),
+        ("(int32[2,3] X) => (int32[2,3] Y) <int32 c = {1}> { Y = Clip (X, c, c) }", {"Max": 1, "Min": 1}),
         (PICKED % ("2,3,4", "2,2,2,4"), {"Gather": 1}),
     ],
 )
