@@ -17,6 +17,7 @@ CONVOLUTION = (
     "{ Y = Conv <group = 2, pads = [%s], strides = [%s]> (X, w) }"
 )
 REST = "(int32[%s] A, int32[%s] B) => (int32[4,6] Y) { Y = Mod (A, B) }"
+SIGNED_REST = "(int32[2,3] X) => (int32[2,3] Y) <int32[3] c = {3, -5, 7}> { Y = Mod <fmod = 1> (X, c) }"
 PICKED = "(float[%s] X) => (float[%s] Y) <int64[2,2] i = {0, 1, 1, 2}> { Y = Gather <axis = 1> (X, i) }"
 RESIZED = (
     "(float[1,2,4,5] X) => (float[1,2,8,10] Y) <float[0] r = {}, float[0] s = {}, int64[4] n = {1, 2, 8, 10}> "
@@ -38,7 +39,7 @@ INFINITE = "(float[2,3] X) => (float[2,4] Y) <float v = {%s}, int64[4] p = {0, 0
     [
         (REST % ("4,1", "1,6"), {"Expand": 1, "Max": 1, "Mod": 1}),
         (REST % ("4,6", "1,6"), {"Mod": 1}),
-        ((REST % ("4,6", "1,6")).replace("Mod", "Mod <fmod = 1>"), {"Div": 1, "Mul": 1, "Sub": 1}),
+        (SIGNED_REST, {"Div": 1, "Mul": 1, "Sub": 1}),
         (
             "(float[2,3] A, float[2,3] B) => (uint8[2,3] Y) { l = Less (A, B) Y = Cast <to = 2> (l) }",
             {"Less": 1, "Cast": 1},

@@ -203,16 +203,20 @@ def remainder_forms(site: Site) -> Iterator[Form]:
         return Rewrite(builder.build(), trials_of(site), exact=True)
 
     why_not = None if own.get("cuts-off") else Refusal("it has the sign of the divisor")
-    rounds = Refusal("a product of floats rounds") if site.elem_type(0) in FLOATS else None
+    parts: Operators = (("Abs", {}), ("Sign", {}), ("Mul", {"gate-second": False}))
+    yield Form("the rest of magnitudes", (*parts, ("Mod", {**own, "of-positive": True})), write, why_not)
+    divisor = site.constant(1)
+    if why_not is None and site.elem_type(0) in FLOATS:
+        why_not = Refusal("a product of floats rounds")
+    elif why_not is None and (divisor is None or not divisor.all()):
+        why_not = Refusal("it divides by what may be 0, where a Div ends the process")
     kept = {each: own.get(each) for each in ("numbers", "axes", "alike", "channels-last", "type", "of-longs")}
     whole: Operators = (
         ("Div", {**kept, "changes-numbers": True}),
         ("Mul", {**kept, "gate-second": False}),
         ("Sub", kept),
     )
-    yield Form("what a whole quotient leaves", whole, left, why_not or rounds)
-    parts: Operators = (("Abs", {}), ("Sign", {}), ("Mul", {"gate-second": False}))
-    yield Form("the rest of magnitudes", (*parts, ("Mod", {**own, "of-positive": True})), write, why_not)
+    yield Form("what a whole quotient leaves", whole, left, why_not)
 
 
 def logic_forms(site: Site) -> Iterator[Form]:
