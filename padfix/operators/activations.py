@@ -64,6 +64,7 @@ ACTIVATIONS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
             "one-bound-inside": scope.parent is not None and sum(map(bool, node.input[1:])) == 1,
             "bounds-none": not any(node.input[1:]) and not node.attribute,
             "bounds-exchanged": operator.gt(*clip_bounds(scope, node)),
+            "bounds-equal": operator.eq(*clip_bounds(scope, node)),
             "cuts-volume-off": clip_bounds(scope, node) == _OF_RELU6 and is_cut_off_volume(scope, node),
             "cuts-relu-off": cuts_relu_off(scope, node),
             "cuts-squeezed": cuts_squeezed(scope, node),

@@ -245,6 +245,12 @@ def is_behind_volume(scope: Scope, name: str) -> bool:
     return any(_weights(scope, node) is not None for node in sources)
 
 
+def is_computed_of_windows(scope: Scope, name: str) -> bool:
+    """Whether data is what a convolution or pool gives, or computed of that element by element."""
+    passing = ELEMENTWISE | {"BatchNormalization", "PRelu"}
+    return any(_sources(scope, name, frozenset(PADDED) | TRANSPOSED, lambda node: node.op_type in passing))
+
+
 def is_behind_depthwise_volume(scope: Scope, name: str) -> bool:
     """Whether data is what a convolution of three axes gives with a filter for each channel.
 

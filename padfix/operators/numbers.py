@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
 from onnx import NodeProto, TensorProto, helper
 
 from padfix.graph.scopes import Scope
-from padfix.operators.elementwise import COPYING, LAYING_OUT, PICKING_OUT
+from padfix.operators.elementwise import COPYING, LAYING_OUT, MOST_MOVES, PICKING_OUT
 from padfix.targets.traits import Trait
 
 _CASTING = ("Cast", "CastLike", "Identity")
@@ -169,6 +170,14 @@ def quotient_changes_numbers(scope: Scope, node: NodeProto) -> bool:
     return less is None or rest is None or rest.op_type != "Mod" or rest.input[:] != [less.input[0], node.input[1]]
 
 
+def divides_each(scope: Scope, node: NodeProto) -> bool:
+    """Whether a constant of several elements, as many as the result has, divides integers."""
+    known, divisor = scope.type_of(node.output[0]), scope.constant(node.input[1])
+    if known is None or divisor is None or divisor.dtype.kind not in "iu" or divisor.size == 1:
+        return False
+    return known.lengths is None or divisor.size == math.prod(known.lengths)
+
+
 def holds_infinity(scope: Scope, name: str) -> bool:
     """Whether there is an infinity among the numbers of a constant, or of one of another type that is made of it."""
     known = constant_before_casts(scope, name)
@@ -184,14 +193,37 @@ def holds_beyond_half(scope: Scope, name: str) -> bool:
 _ARITHMETIC = ("Add", "Div", "Max", "Min", "Mul", "Sub", "Sum")
 """What is computed with a number, where others choose it."""
 
+_PUTTING = frozenset(("Add", "Concat", "Pad", "Sub", "Sum", "Where"))
+"""What gives an infinity that it reads, and most others beside it."""
+
+_LEAVING = LAYING_OUT | COPYING | PICKING_OUT | {"Concat", "Pad"}
+"""What gives the numbers that it reads elsewhere, and no others for them."""
+
 
 def far_numbers(scope: Scope, node: NodeProto) -> dict[str, bool]:
-    """Return whether a node counts with a constant of one infinite element, and reads integers beyond 32 bits."""
+    """Return whether a node counts with a constant of one infinite element, and reads integers beyond 32 bits.
+
+    And whether a result of the model has an infinity of its constants.
+    """
     single = (name for name in node.input if name and (known := scope.constant(name)) is not None and known.size == 1)
     return {
         "by-infinity": node.op_type in _ARITHMETIC and any(holds_infinity(scope, name) for name in single),
+        "infinity-as-result": node.op_type in _PUTTING and _puts_infinity_in_result(scope, node),
         "of-wide-integers": any(holds_wide_integers(scope, name) for name in node.input),
     }
+
+
+def _puts_infinity_in_result(scope: Scope, node: NodeProto) -> bool:
+    """Whether an infinity among the constants of a node is in what the model gives, however that is laid out."""
+    if scope.parent is not None or not any(name and holds_infinity(scope, name) for name in node.input):
+        return False
+    names = [node.output[0]]
+    for _ in range(MOST_MOVES + 1):
+        if any(map(scope.is_output, names)):
+            return True
+        readers = [each for name in names for each in scope.consumers(name) if each.op_type in _LEAVING]
+        names = [each.output[0] for each in readers]
+    return False
 
 
 def holds_wide_integers(scope: Scope, name: str) -> bool:

@@ -64,7 +64,7 @@ from padfix.operators.loaded_lengths import counts_channels_otherwise
 from padfix.operators.long_results import ends_as_long
 from padfix.operators.masks import masked_sum, may_leave_rows_out
 from padfix.operators.measured_copies import measured_copy
-from padfix.operators.numbers import holds_beyond_half, holds_infinity, quotient_changes_numbers
+from padfix.operators.numbers import divides_each, holds_beyond_half, holds_infinity, quotient_changes_numbers
 from padfix.operators.picking_traits import gather_traits, is_weight, ranked
 from padfix.operators.plain_traits import PLAINLY, power_traits
 from padfix.operators.quantizers import (
@@ -90,7 +90,7 @@ from padfix.operators.slices import (
     starts_before_first,
 )
 from padfix.operators.spelled_norms import divided_norm, norm_traits, scales_groups, squares_for_norm
-from padfix.operators.spread_axes import joins_constant_first, spreads_along_alike
+from padfix.operators.spread_axes import computes_fewer_axes, joins_constant_first, spreads_along_alike
 from padfix.operators.squares import roots_large, squares_large
 from padfix.operators.transpose_traits import transpose_traits
 from padfix.targets.traits import COUNT, Traits
@@ -183,7 +183,11 @@ def _response(scope: Scope, node: NodeProto) -> Traits:
 
 
 def _depth_to_space(scope: Scope, node: NodeProto) -> Traits:
-    return {"order": attributes.text(node, "mode", "DCR") or "DCR"}
+    return {"order": attributes.text(node, "mode", "DCR") or "DCR", **_space_to_depth(scope, node)}
+
+
+def _space_to_depth(_scope: Scope, node: NodeProto) -> Traits:
+    return {"blocks-of-one": attributes.integer(node, "blocksize", 0) == 1}
 
 
 def _difference(scope: Scope, node: NodeProto) -> Traits:
@@ -363,6 +367,7 @@ def _pairing(own: Callable[[Scope, NodeProto], Traits]) -> Callable[[Scope, Node
             "cuts-window-off-zero": node.op_type in ("Max", "Min") and cuts_window_off_zero(scope, node),
             "fewer-axes": has_fewer_axes(scope, node),
             "moves-fewer-axes": moves_fewer_axes(scope, node),
+            "computed-fewer-axes": computes_fewer_axes(scope, node),
             "spreads-data": spreads_data(scope, node),
             "constants": spread_of_constants(scope, node),
             "one-first": is_one_first(scope, node),
@@ -400,11 +405,12 @@ OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
             **_difference(scope, node),
             "changes-numbers": quotient_changes_numbers(scope, node),
             "divides-heads": divides_heads(scope, node),
+            "by-one-each": divides_each(scope, node),
             **divided_norm(scope, node),
         }
     ),
     "Sub": _pairing(_difference),
-    "SpaceToDepth": lambda scope, node: {},
+    "SpaceToDepth": _space_to_depth,
     "Hardmax": _along_an_axis,
     "If": branch_traits,
     "Scan": scan_traits,

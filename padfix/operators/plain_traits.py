@@ -11,7 +11,7 @@ from padfix.graph.scopes import Scope
 from padfix.operators.batches import OF_IMAGES, gives_each_image_its_own, is_of_another_batch, numbers_images
 from padfix.operators.constant_chains import is_constant, reads_constant_bytes, worked_out
 from padfix.operators.constant_nodes import constant_traits
-from padfix.operators.data_order import CHANNELS, is_behind_layer, is_in_blocks
+from padfix.operators.data_order import CHANNELS, is_behind_layer, is_computed_of_windows, is_in_blocks
 from padfix.operators.equations import equation_traits
 from padfix.operators.followed_batch import equation_moves_images
 from padfix.operators.fused_layers import (
@@ -179,6 +179,7 @@ def _prelu(scope: Scope, node: NodeProto) -> Traits:
     common: dict[str, Trait | None] = {
         "rank": None if data is None else data.rank,
         "behind-window": is_in_blocks(scope, node.input[0]),
+        "computed-of-windows": is_computed_of_windows(scope, node.input[0]),
         "slopes-computed": not is_constant(scope, node.input[1]),
     }
     if slope is None or slope.shape is None or data is None or data.shape is None:

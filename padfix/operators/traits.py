@@ -335,13 +335,13 @@ def _crops_past_kernel(window: TransposedWindow, pairs: Sequence[Pair | None]) -
 
 
 def _any_wide(window: Window, pairs: Sequence[Pair | None]) -> bool | None:
-    """Whether pads are so long that a window lies in them with all its taps."""
+    """Whether pads at a begin are so long that a window lies in them with all its taps."""
     spans = [
         None if taps is None else effective_kernel(taps, dilation)
         for taps, dilation in zip(window.kernel, window.dilations, strict=True)
     ]
     return any_of(
-        [None if pair is None or span is None else max(pair) >= span for pair, span in zip(pairs, spans, strict=True)]
+        [None if pair is None or span is None else pair[0] >= span for pair, span in zip(pairs, spans, strict=True)]
     )
 
 
@@ -362,13 +362,13 @@ def pad_before(scope: Scope, node: NodeProto) -> str | None:
 
 def traits_with_pad(scope: Scope, node: NodeProto, window: Window) -> Traits:
     """Return what pads are like together with those of such a Pad: whether a window lies in them with all its taps."""
-    joined = _joined_pairs(scope, node, window)
+    joined = joined_pairs(scope, node, window)
     if joined is None:
         return {"wide-pads": None, "line-of-eights": None}
     return {"wide-pads": _any_wide(window, joined), "line-of-eights": keeps_line_of_eights(window, joined)}
 
 
-def _joined_pairs(scope: Scope, node: NodeProto, window: Window) -> list[Pair | None] | None:
+def joined_pairs(scope: Scope, node: NodeProto, window: Window) -> list[Pair | None] | None:
     own = window.same_pads() if window.auto_pad in SAME else window.explicit_pads
     before = _pairs_before(scope, node)
     if before is None:

@@ -3,12 +3,13 @@
 GENERAL_MARKS = (
     # Of all: whether some of their data have the channels at the end, and some have not, or a sum has put them back.
     # Of GridSample: whether its places have. Of what works element by element: whether computed data have fewer axes
-    # than the result.
+    # than the result, which inputs have moved or nodes have given.
     "orders-differ",
     "put-back",
     "places-moved",
     "fewer-axes",
     "moves-fewer-axes",
+    "computed-fewer-axes",
     # Of all: whether their data are integers of 64 bits.
     "of-longs",
     # Of all: whether they read lists of one where numbers are meant.

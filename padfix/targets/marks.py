@@ -1,9 +1,11 @@
 """The words of facts that are switches, off unless they are told."""
 
 from padfix.targets.general_marks import GENERAL_MARKS
+from padfix.targets.quantizer_marks import QUANTIZER_MARKS
 
 MARKS = (
     *GENERAL_MARKS,
+    *QUANTIZER_MARKS,
     # Of outputs and nodes: whether a name has other characters than letters, digits and _ . / \\ > - and colons.
     "odd-output",
     "odd-node",
@@ -24,9 +26,6 @@ MARKS = (
     "multiplies-channels",  # Of Conv and ConvTranspose: whether each channel makes several maps by itself.
     "map-each",
     "crops-past-kernel",  # Of ConvTranspose: whether it crops more at an end than its kernel is long.
-    "lists-scales",
-    # Of the same: whether scales are for an axis of open length, or one behind the channels of data with open lengths.
-    "scales-by-open-axis",
     "saturates",  # Of DequantizeLinear, QLinearConv and QLinearMatMul: whether products of bytes may not fit 16 bits.
     "computed-scale",  # Of QuantizeLinear and DequantizeLinear: whether the scale or zero point is no constant.
     "joined-bytes",
@@ -62,6 +61,7 @@ MARKS = (
     "slopes-of-all-axes",  # Of PRelu: whether its slopes have as many axes as the data, and another shape.
     "slopes-computed",  # Of PRelu: whether its slopes are no constant.
     "constants-from-outside",  # Of If: whether its branches read constants that stand outside.
+    "computed-of-windows",  # Of PRelu: whether its data is what a convolution or pool gives, or computed of that.
     "reads-from-outside",  # Of If: whether its branches read anything from outside but inputs of the model.
     "squares-for-norm",  # Of Mul and Pow: whether it is taken for part of a norm of rows, and is not.
     "even-by-itself",  # Of Split: whether its pieces are of one length, and no input says of which.
@@ -100,6 +100,8 @@ MARKS = (
     "by-own-sum",
     "by-own-sums",
     "by-power-of-two",  # Of Div: whether integers are divided by one constant of 2, 4, 8 and so on.
+    "by-one-each",  # Of Div: whether a constant of several elements, as many as the result has, divides integers.
+    "blocks-of-one",  # Of DepthToSpace and SpaceToDepth: whether a block is one element.
     "picks-lengths",  # Of Shape: whether it gives some of the lengths alone.
     # Of what joins several inputs element by element.
     "column-among-first",  # Whether one of the first two of four and more has one column, and the result several.
@@ -163,24 +165,6 @@ MARKS = (
     "spreads-other-norm",
     # Of Relu and Clip: whether it gives a result, cutting off at 0, or at 0 and 6, what a convolution of volumes gives.
     "cuts-volume-off",
-    # Of Clip: whether no byte lies beyond one of its bounds, and some lie beyond the other. Of QuantizeLinear: whether
-    # a Relu or Clip before it cuts off more than it does itself of what is the sum of bytes and a bias.
-    "cuts-one-end-of-bytes",
-    # Of QuantizeLinear and DequantizeLinear: whether anything but them and what moves bytes makes or reads theirs.
-    "bytes-apart",
-    "of-quantizer",  # Of what moves bytes: whether a QuantizeLinear in the model makes them.
-    "behind-cut-sum",
-    "leaves-floats-over",  # Of QuantizeLinear: whether it is of a row of floats whose number is no multiple of 128.
-    # Of DequantizeLinear: whether the bytes are what a QuantizeLinear gives, and whether they are made of floats that
-    # something else than a convolution computes, and read by what computes with floats, and is no layer of images.
-    "undoes-quantizer",
-    "among-floats",
-    "volume-among-floats",  # Of DequantizeLinear: whether its bytes have five axes and no layer of bytes makes them.
-    # Of DequantizeLinear of constants: whether something else reads them than what makes bytes of bytes, whether their
-    # zero point is not in the middle, and whether there is one scale for a bias and several for the weights.
-    "taken-for-floats",
-    "off-centre",
-    "scales-differ",
     # Of Softmax: whether several elements lie behind its axis, and whether its data are without their largest along it.
     "axis-inside",
     "largest-off",
@@ -237,7 +221,7 @@ MARKS = (
     "adds-to-erf",
     "adds-one-to-size",
     "adds-turned-half",
-    "spreads-alike",  # Of Add: whether it spreads moved data of one axis, and another of what it gives is as long.
+    "spreads-alike",  # Of Add: whether moved axes of its terms are put back by their lengths to where they were not.
     "adds-for-softplus",  # Of Add: whether to an Exp, before a Log, and not 1 alone, or one of the two is a result.
     "joins-a-list",
     # Of what computes each element from one: whether its data are a list that is made of what is none, and computed.
@@ -274,6 +258,7 @@ MARKS = (
     "of-wide-integers",
     # Of arithmetic: whether a constant of one infinite element is part of it.
     "by-infinity",
+    "infinity-as-result",  # Of what gives constants, too: whether the model gives an infinity among them.
     "constant-booleans",
     # Of GroupNormalization.
     "of-groups",
@@ -320,6 +305,7 @@ MARKS = (
     "one-bound-inside",  # Whether it has one bound alone, in a branch or a body.
     "bounds-none",
     "bounds-exchanged",
+    "bounds-equal",
     "before-einsum",  # Of a constant that is computed: whether it comes to an Einsum of data.
     "lengths-chosen",  # Of an Expand of constants: whether a Where gives the lengths.
     "of-constants",  # Of a constant that other operators compute, which has elements as well.
@@ -432,8 +418,6 @@ MARKS = (
     "laid-out-apart",  # Whether some of its inputs are behind a Reshape, others are not, and the first length is open.
     # Of Pow: whether its exponents are of another type. Of EyeLike: whether what it gives is.
     "types-differ",
-    # Of QuantizeLinear and DequantizeLinear, which have of-input and as-result as well: whether blocks have scales.
-    "blocked",
     "takes-no-overlap",  # Of NonMaxSuppression: whether its limit of overlap is 0, or left out.
     "boxes-by-centre",  # Of NonMaxSuppression: whether its boxes are told by their centres.
     "depth-is-no-number",  # Of OneHot: whether its depth is a list or in floats; as of-floats is of its values.

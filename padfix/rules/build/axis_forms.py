@@ -114,7 +114,8 @@ def beside_an_axis(site: Site) -> Iterator[Form]:
         builder.output(node.output[0], builder.reshaped(builder.original(_shifted(node, axes), given), lengths))
         return Rewrite(builder.build(), (as_declared(site),))
 
-    own: Traits = {**(traits_of(site.scope, node) or {}), "rank": rank + 1, "constants": "none"}
+    own = {**(traits_of(site.scope, node) or {}), "rank": rank + 1, "constants": "none"}
+    own |= {"by-one-each": own.get("numbers") == "integer"} if "by-one-each" in own else {}
     wide: Traits = {
         "alike": alike_axes([[shape[0], 1, *shape[1:]] for shape in moved.values()]),
         "channels-last": False,

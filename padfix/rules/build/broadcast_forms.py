@@ -45,6 +45,9 @@ _PAIRWISE = {"Sum": "Add", "Mean": "Add"}
 
 _TWO = 2
 
+_OF_FEWER = ("computed-fewer-axes", "fewer-axes", "moves-fewer-axes")
+"""What is told of data of fewer axes than others."""
+
 
 def exchanged_forms(site: Site) -> Iterator[Form]:
     """Yield a product with its factors exchanged, a sum with its terms, or an extreme of two the other way round."""
@@ -181,6 +184,7 @@ def _whole(site: Site) -> Form:
         "joins-constant-first": False,
     }
     own.update({name: is_number and own.get(name) for name in ("adds-as-many", "adds-as-many-channels")})
+    own |= {"by-one-each": own.get("numbers") == "integer" and not is_number} if "by-one-each" in own else {}
     operators: Operators = ((site.node.op_type, own),)
 
     return Form("constants of the whole shape", operators, partial(_as_they_are, site, write), why_not)
@@ -223,9 +227,10 @@ def _with_all_axes(site: Site) -> Form:
         why_not = Refusal("it needs the lengths of its inputs (--shape)")
     elif is_spread and math.prod(whole) > _MOST_ELEMENTS:
         why_not = Refusal("its constants would be very large")
-    traits: dict[str, Any] = {**own, "fewer-axes": False, "moves-fewer-axes": False, **_apart_from_norm(changed)}
+    traits: dict[str, Any] = {**own, **dict.fromkeys(_OF_FEWER, False), **_apart_from_norm(changed)}
     if is_spread:
         traits |= {"spreads-data": False, "channels-last": False, "constants": _kind_of_whole(result)}
+        traits |= {"by-one-each": own.get("numbers") == "integer"} if "by-one-each" in own else {}
     operators: Operators = (("Reshape", {"rank": rank}), (site.node.op_type, traits))
     return Form("axes of one element before it", operators, partial(_as_they_are, site, write), why_not)
 

@@ -211,7 +211,7 @@ def group_norm_forms(site: Site) -> Iterator[Form]:
     channels, is_told = (lengths[1] if len(lengths) > 1 else None), len(inner) == len(lengths) - 1
     scale, bias = (site.constant(place) for place in (1, 2))
     why_not = None if isinstance(channels, int) else _LENGTHS
-    of_groups = site.opset < _SCALE_OF_CHANNELS_SINCE and (scale is None or bias is None)
+    is_by_group = site.opset < _SCALE_OF_CHANNELS_SINCE and (scale is None or bias is None)
     epsilon = attributes.find(site.node, "epsilon")
 
     def write(between: Sequence[int]) -> Rewrite:
@@ -223,13 +223,16 @@ def group_norm_forms(site: Site) -> Iterator[Form]:
         told = {"epsilon": 1e-5 if epsilon is None else epsilon.f}
         flat = builder.reshaped(data, [first, groups, *between, last])
         result = builder.op("InstanceNormalization", [flat, *plain], told)
-        if of_groups:
+        if is_by_group:
             for op_type, factor in zip(("Mul", "Add"), factors, strict=True):
-                result = builder.op(op_type, [result, builder.reshaped(factor, [groups, *[1] * (len(between) + 1)])])
-            factors = []
+                each = builder.reshaped(factor, [1, groups, *[1] * (len(between) + 1)])
+                result = builder.op(op_type, [result, each])
         back = builder.integers([-1, *inner], "shape") if is_told else builder.op("Shape", [data])
         result, shape = builder.op("Reshape", [result, back]), [inner[0], *[1] * (len(lengths) - 2)]
-        for op_type, factor, value in zip(("Mul", "Add"), factors, (scale, bias), strict=False):
+        if is_by_group:
+            builder.output(site.node.output[0], result)
+            return Rewrite(builder.build(), trials_of(site))
+        for op_type, factor, value in zip(("Mul", "Add"), factors, (scale, bias), strict=True):
             if value is not None:
                 each = np.repeat(value, inner[0] // value.size).reshape(shape)
                 result = builder.op(op_type, [result, builder.constant(each, op_type.lower())])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -10,17 +11,24 @@ import numpy as np
 from onnx import helper
 
 from padfix.graph.lengths import filled
+from padfix.operators.axis_order import alike_axes
 from padfix.operators.refusal import Refusal
+from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site, TrialInput
 from padfix.rules.build.along_axes import FLOATS
+from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_forms import of_inputs
 from padfix.rules.build.objections import Operators
+from padfix.targets.traits import Traits
 
 if TYPE_CHECKING:
     from padfix.graph.fragment_builder import FragmentBuilder
 
 _MOST_ROWS = 3
+
+_MATRICES = 3
+"""Axes of matrices one behind the other."""
 
 _TRIED = 3
 """Matrices of a trial where their number is open."""
@@ -61,7 +69,32 @@ def determinant_forms(site: Site) -> Iterator[Form]:
         trial = {site.input_name(0): TrialInput.of(data.astype(dtype), constant=False)}
         return dataclasses.replace(found, trials=(trial,))
 
+    yield _of_fewer_axes(site)
     yield Form("products and differences", _OPERATORS, written, why_not)
+
+
+def _of_fewer_axes(site: Site) -> Form:
+    """Return the determinants of matrices one behind the other."""
+    known, result = site.input_type(0), site.scope.type_of(site.node.output[0])
+    lengths = () if known is None or known.lengths is None else known.lengths
+    given = () if result is None or result.lengths is None else result.lengths
+    why_not = None if given and 0 not in lengths else Refusal("it needs the lengths of its data (--shape)")
+    if why_not is None and len(lengths) <= _MATRICES:
+        why_not = Refusal("it has few axes already")
+    row = [math.prod(given), *lengths[-2:]]
+
+    def write(builder: FragmentBuilder, value: Any) -> Any:
+        return builder.reshaped(builder.original(copied(site.node), [builder.reshaped(value, row)]), given)
+
+    own: Traits = {
+        **(traits_of(site.scope, site.node) or {}),
+        "axes": _MATRICES,
+        "rank": _MATRICES,
+        "channels-last": False,
+        "alike": alike_axes([row]),
+    }
+    operators: Operators = (("Reshape", {"rank": _MATRICES}), ("Det", own), ("Reshape", {"rank": len(given)}))
+    return Form("three axes in place of more", operators, lambda: of_inputs(site, write, exact=False), why_not)
 
 
 def _determinant(builder: FragmentBuilder, rows: list[list[Any]]) -> Any:

@@ -10,11 +10,12 @@ from padfix.geometry.padding import effective_kernel
 from padfix.graph import attributes
 from padfix.operators.constant_chains import worked_out
 from padfix.operators.refusal import Refusal
-from padfix.operators.traits import window_traits
+from padfix.operators.traits import joined_pairs, window_traits
 from padfix.operators.window import Pair, Window
 from padfix.rules.base import Rewrite, Site, TrialInput
 from padfix.rules.build.explicit_pads import bind, copied, flat
 from padfix.rules.build.forms import Form
+from padfix.rules.build.objections import Operators
 from padfix.rules.build.pad_node import sliced
 from padfix.rules.build.transposed import TO_THE_END
 from padfix.rules.build.trials import trials
@@ -22,6 +23,9 @@ from padfix.rules.build.window_along_axes import grown, with_weights
 from padfix.targets.traits import Traits
 
 _STEPS_SINCE = 10
+
+_MOST_TAPS = 64
+"""That are added along an axis."""
 
 
 def between_taps(site: Site, window: Window, pairs: tuple[Pair, ...]) -> Form:
@@ -54,6 +58,38 @@ def behind_taps(site: Site, window: Window, pairs: tuple[Pair, ...]) -> Form:
         return _with(site, window, reach, weights, np.pad(weights, [*behind, (0, 1)]))
 
     return Form("a further tap of zero", (("Conv", window_traits(longer)),), write, _why_not(weights))
+
+
+def beyond_pads(site: Site, window: Window, pairs: tuple[Pair, ...]) -> Form:
+    """Return the convolution with as many further taps, of zero, as no window lies in the pads at a begin with all.
+
+    Those that a Pad before it adds count, which runtimes take for pads of the convolution.
+    """
+    weights, joined = site.constant(1), joined_pairs(site.scope, site.node, window)
+    begins = [0 if pair is None else pair[0] for pair in joined or pairs]
+    further = [
+        0 if taps is None else max(0, begin // dilation + 1 - taps)
+        for taps, dilation, begin in zip(window.kernel, window.dilations, begins, strict=True)
+    ]
+    reach = tuple(
+        (begin, end + more * dilation)
+        for (begin, end), more, dilation in zip(pairs, further, window.dilations, strict=True)
+    )
+    kernel = tuple(None if taps is None else taps + more for taps, more in zip(window.kernel, further, strict=True))
+    written = dataclasses.replace(window.written, pads=tuple(flat(reach)))
+    longer = dataclasses.replace(window, written=written, kernel=kernel)
+
+    def write() -> Rewrite | Refusal:
+        assert weights is not None
+        return _with(site, window, reach, weights, np.pad(weights, [(0, 0), (0, 0), *((0, more) for more in further)]))
+
+    why_not = _why_not(weights)
+    if why_not is None and not any(further):
+        why_not = Refusal("no window lies in the pads at a begin")
+    elif joined is None or max(further) > _MOST_TAPS:
+        why_not = Refusal("its pads are not known, or very long")
+    operators: Operators = (("Conv", {**window_traits(longer), "wide-pads": False}),)
+    return Form("further taps of zero, more than pads", operators, write, why_not)
 
 
 def unstrided(site: Site, window: Window, pairs: tuple[Pair, ...]) -> Form:

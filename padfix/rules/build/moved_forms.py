@@ -387,7 +387,9 @@ def behind_reshapes(site: Site) -> Iterator[Form]:
     reshapes: Operators = tuple(
         ("Reshape", {"rank": len(shape), "alike": alike_axes([shape])}) for shape in shapes.values()
     )
-    ordered = {**own, "channels-last": False, "orders-differ": False, "put-back": False}
+    ordered = {**own, **dict.fromkeys(("channels-last", "orders-differ", "put-back"), False)}
+    if all((known.rank or 0) >= _FEWEST_AXES for known in types.values()):
+        ordered |= {"spreads-alike": False} if "spreads-alike" in own else {}
     operators: Operators = (*reshapes, (site.node.op_type, ordered))
     yield Form("its data behind a Reshape", operators, write, why_not)
 

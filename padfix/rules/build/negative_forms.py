@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 _OTHER = {"Clip": "Clip", "Max": "Min", "Min": "Max"}
 """What bounds numbers of the other sign in its place."""
 
+_OF_CONSTANTS = ("constants", "constants-by-nodes")
+"""What is told of a constant whatever its sign."""
+
 
 def between_negatives(site: Site) -> Form:
     """Return a Clip, or a Max or Min with a constant, of numbers with the other sign, which is changed back."""
@@ -57,14 +60,38 @@ def between_negatives(site: Site) -> Form:
 
 
 def negated_difference(site: Site) -> Form:
-    """Return a sum as the difference from the term that it spreads, with the other sign."""
+    """Return a sum as the difference from the term that it spreads, or a constant one, with the other sign."""
     place = spread_term(site.scope, site.node)
+    told = site.constant(place)
+
+    result, known = site.scope.type_of(site.node.output[0]), site.input_type(place)
+    rank = 0 if result is None or result.rank is None else result.rank
+    shape = () if known is None or known.shape is None else known.shape
+    lengths = [each if isinstance(each, int) else -1 for each in shape]
+    is_widened = told is None and 0 < len(lengths) < rank and lengths.count(-1) < 2 and 0 not in lengths
 
     def write(builder: FragmentBuilder, *values: Any) -> Any:
-        return builder.op("Sub", [values[1 - place], builder.op("Neg", [values[place]])])
+        negative = builder.op("Neg", [values[place]]) if told is None else builder.constant(-told, "negative")
+        if is_widened:
+            negative = builder.reshaped(negative, [1] * (rank - len(lengths)) + lengths)
+        return builder.op("Sub", [values[1 - place], negative])
 
     own = traits_of(site.scope, site.node) or {}
-    kept = ("alike", "axes", "channels-last", "fewer-axes", "moves-fewer-axes", "numbers", "orders-differ", "put-back")
+    kept: tuple[str, ...] = (
+        "alike",
+        "axes",
+        "channels-last",
+        "fewer-axes",
+        "moves-fewer-axes",
+        "numbers",
+        "orders-differ",
+        "put-back",
+    )
     operators: Operators = (("Neg", {"numbers": own.get("numbers")}), ("Sub", {each: own.get(each) for each in kept}))
+    if is_widened:
+        kept = tuple(each for each in kept if each not in ("fewer-axes", "moves-fewer-axes"))
+        operators = (operators[0], ("Reshape", {"rank": rank}), ("Sub", {each: own.get(each) for each in kept}))
+    if told is not None:
+        operators = (("Sub", {each: own.get(each) for each in (*kept, *_OF_CONSTANTS)}),)
     why_not = None if site.elem_type(0) in FLOATS else Refusal("only floats are negated without a loss")
     return Form("a difference", operators, lambda: of_inputs(site, write, exact=True), why_not)

@@ -138,6 +138,8 @@ def depth_forms(site: Site) -> Iterator[Form]:
     else:
         operators = (("Conv", window_traits(Window(**plain, op_type="Conv", maps=channels * block**2))),)
     write = partial(_convolved, site, operators[0][0], block, channels)
+    if block == 1:
+        yield kept(site)
     yield Form("a convolution with weights of 0 and 1", operators, write, why_not)
 
 

@@ -58,6 +58,7 @@ _OF_DATA = (
     "axes",
     "bytes",
     "channels-last",
+    "computed-fewer-axes",
     "constants",
     "doubles-of-floats",
     "ends-model",
@@ -172,6 +173,8 @@ class TargetRule(Rule):
 
         What depends on no data has the form of a constant, whatever computes it; weights stay quantized if they can.
         """
+        if any("infinity-as-result" in each.fact.where for each in self._objections(site)):
+            return iter((Form("numbers", (), by_another_rule, Refusal("a result of the model holds an infinity")),))
         computed = []
         if has_chain(site.scope, site.node, open_lengths=True):
             is_result = site.scope.parent is None and any(map(site.scope.is_output, site.node.output))
@@ -224,7 +227,7 @@ class TargetRule(Rule):
             if "channels-last" in marks:
                 yield from as_images(site)
                 yield from joined_reshapes(site) if site.node.op_type == "Reshape" else beside_an_axis(site)
-            if any("axes" in each.fact.where for each in every):
+            if any({"axes", "spreads-alike"} & each.fact.where.keys() for each in every):
                 yield from on_fewer_axes(site)
             of_bytes = bool(marks & _OF_BYTES)
             is_quantized = of_bytes and is_of_quantizer(site.scope, site.node)
@@ -237,7 +240,7 @@ class TargetRule(Rule):
                 yield between_steps(site)
             if "numbers" in marks:
                 yield in_single_precision(site)
-            if "channels-last" in marks:
+            if "channels-last" in marks or any("spreads-alike" in each.fact.where for each in every):
                 yield from behind_reshapes(site)
 
     def _objections(self, site: Site) -> tuple[Objection, ...]:

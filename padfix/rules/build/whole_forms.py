@@ -158,7 +158,7 @@ def _by_many(site: Site, own: Traits) -> Form:
         builder.output(site.node.output[0], builder.op("Div", [builder.input(site.input_name(0)), whole]))
         return Rewrite(builder.build(), (as_declared(site),), exact=True)
 
-    traits = {**own, "by-power-of-two": False, "constants": "none"}
+    traits = {**own, "by-power-of-two": False, "by-one-each": True, "constants": "none"}
     why_not = None if lengths and np.prod(lengths) <= _MOST_DIVISORS else Refusal("it needs all lengths (--shape)")
     return Form("a divisor for each element", (("Div", traits),), write, why_not)
 
@@ -200,9 +200,28 @@ def remainder_forms(site: Site) -> Iterator[Form]:
         builder.output(site.node.output[0], builder.op("Mul", [rest, builder.op("Sign", [dividend])]))
         return Rewrite(builder.build(), trials_of(site), exact=True)
 
+    def left() -> Rewrite:
+        builder = site.builder()
+        dividend, divisor = (builder.input(name) for name in site.node.input)
+        whole = builder.op("Mul", [builder.op("Div", [dividend, divisor]), divisor])
+        builder.output(site.node.output[0], builder.op("Sub", [dividend, whole]))
+        return Rewrite(builder.build(), trials_of(site), exact=True)
+
     why_not = None if own.get("cuts-off") else Refusal("it has the sign of the divisor")
     parts: Operators = (("Abs", {}), ("Sign", {}), ("Mul", {"gate-second": False}))
     yield Form("the rest of magnitudes", (*parts, ("Mod", {**own, "of-positive": True})), write, why_not)
+    divisor = site.constant(1)
+    if why_not is None and site.elem_type(0) in FLOATS:
+        why_not = Refusal("a product of floats rounds")
+    elif why_not is None and (divisor is None or not divisor.all()):
+        why_not = Refusal("it divides by what may be 0, where a Div ends the process")
+    kept = {each: own.get(each) for each in ("numbers", "axes", "alike", "channels-last", "type", "of-longs")}
+    whole: Operators = (
+        ("Div", {**kept, "changes-numbers": True}),
+        ("Mul", {**kept, "gate-second": False}),
+        ("Sub", kept),
+    )
+    yield Form("what a whole quotient leaves", whole, left, why_not)
 
 
 def logic_forms(site: Site) -> Iterator[Form]:

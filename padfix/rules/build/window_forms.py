@@ -35,7 +35,7 @@ from padfix.rules.build.explicit_pads import bare_node, bind, copied, flat, is_t
 from padfix.rules.build.forms import Form, by_another_rule, objection_to
 from padfix.rules.build.groups_apart import groups_apart
 from padfix.rules.build.largest_of_slices import largest_of_slices
-from padfix.rules.build.more_taps import behind_taps, between_taps, dilated_along_one_tap, unstrided
+from padfix.rules.build.more_taps import behind_taps, between_taps, beyond_pads, dilated_along_one_tap, unstrided
 from padfix.rules.build.objections import Operators
 from padfix.rules.build.pad_node import known_amounts
 from padfix.rules.build.pads_beside import rewrite_beside, rewrite_counting, why_not_beside, why_not_counting
@@ -113,6 +113,8 @@ def _of_same_groups(site: Site, window: Window, own: Traits) -> Iterator[Form]:
     yield from pools_along_axes(site, as_it_was)
     if window.operator.is_maximum:
         yield largest_of_slices(site, explicit, pairs, _pad_traits(window, pairs))
+    if window.op_type == "Conv":
+        yield beyond_pads(site, explicit, pairs)
     if window.op_type == "Conv" and max(window.dilations) > 1:
         yield between_taps(site, explicit, pairs)
     elif window.op_type == "Conv" and is_row_of_nine(window.kernel):

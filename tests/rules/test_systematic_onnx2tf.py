@@ -1,0 +1,45 @@
+"""What onnx2tf takes otherwise of shapes, bounds and blocks that few models have, and what is written for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.proven import operators_for
+
+SUM = "(float[%s] A, float[%s] B) => (float[%s] Y) { Y = Add (A, B) }"
+BESIDE_A_LIST = "(float[2,4,3,5] X, float[%s] B) => (float[2,4,3,5] Y) { n = Neg (B) Y = Mul (X, n) }"
+QUOTIENT = "(int32[2,3,5] X) => (int32[2,3,5] Y) <int32[5] c = {5, -2, -4, 4, 3}> { Y = Div (X, c) }"
+
+
+@pytest.mark.parametrize(
+    ("text", "made"),
+    [
+        # Its first two lengths behind the batch come again.
+        (SUM % ("2,3,4,3,4", "2,3,4,3,4", "2,3,4,3,4"), {"Neg": 1, "Sub": 1}),
+        (SUM % ("2,3,4,3,4", "3,4", "2,3,4,3,4"), {"Neg": 1, "Reshape": 1, "Sub": 1}),
+        (SUM % ("2,3,4,3,5", "2,3,4,3,5", "2,3,4,3,5"), {"Add": 1}),
+        (
+            "(float[2,3,4,3,4] X) => (float[2,3,4,3,4] Y) <float c = {3}> { Y = Add (X, c) }",
+            {"Sub": 1},
+        ),
+        (
+            "(int32[2,3,4,3,4] A, int32[2,3,4,3,4] B) => (int32[2,3,4,3,4] Y) { Y = Add (A, B) }",
+            {"Reshape": 3, "Add": 1},
+        ),
+        # Several axes of a term fit elsewhere.
+        (SUM % ("2,2,4,2,5", "2,2,1,1,5", "2,2,4,2,5"), {"Neg": 1, "Sub": 1}),
+        (SUM % ("3,1,1,4", "1,4,1,4", "3,4,1,4"), {"Neg": 1, "Sub": 1}),
+        (BESIDE_A_LIST % "5", {"Neg": 1, "Reshape": 1, "Mul": 1}),
+        (BESIDE_A_LIST % "1", {"Neg": 1, "Mul": 1}),
+        ("(float[2,3,4] X, float a, float b) => (float[2,3,4] Y) { Y = Clip (X, a, b) }", {"Max": 1, "Min": 1}),
+        ("(float[2,3,4] X, float a) => (float[2,3,4] Y) { Y = Clip (X, a) }", {"Max": 1}),
+        ("(float[2,3,4,5] X) => (float[2,3,4,5] Y) { Y = DepthToSpace <blocksize = 1> (X) }", {"Identity": 1}),
+        ("(float[2,3,4,5] X) => (float[2,3,4,5] Y) { Y = SpaceToDepth <blocksize = 1> (X) }", {"Identity": 1}),
+        ("(float[2,3,2,2] X) => (float[2,3] Y) { Y = Det (X) }", {"Reshape": 2, "Det": 1}),
+        (QUOTIENT, {"Reshape": 1, "Div": 1}),
+    ],
+)
+def test_onnx2tf_is_given_forms_that_it_gets_right(text: str, made: dict[str, int], tmp_path: Path) -> None:
+    assert operators_for(text, "onnx2tf", tmp_path, 17, 8) == made
