@@ -173,7 +173,9 @@ class TargetRule(Rule):
 
         What depends on no data has the form of a constant, whatever computes it; weights stay quantized if they can.
         """
-        if any("infinity-as-result" in each.fact.where for each in self._objections(site)):
+        # What a Where chooses can be computed instead; all else holds the number itself.
+        against = () if site.node.op_type == "Where" else self._objections(site)
+        if any("infinity-as-result" in each.fact.where for each in against):
             return iter((Form("numbers", (), by_another_rule, Refusal("a result of the model holds an infinity")),))
         computed = []
         if has_chain(site.scope, site.node, open_lengths=True):
