@@ -195,3 +195,14 @@ def test_the_one_channel_of_a_convolution_is_taken_from_a_number_for_tract(
         "{ c = Conv (X, W) Y = Sub (o, c) }"
     )
     assert (operators_for(text, "tract", tmp_path, 17, 8)["Sub"] == 1) is stays
+
+
+@pytest.mark.parametrize("target", ["ncnn", OPENCV_5, "tract"])
+def test_truths_that_are_worked_out_of_lengths_pick_what_a_gather_picks(target: str, tmp_path: Path) -> None:
+    text = (
+        "(float[1,3,9,4] X) => (float[1,3,8,4] Y) <int64[1] i = {2}, int64[1] o = {4}, int64[1] a = {2}, "
+        "int64[1] b = {3}, bool[1] f = {0}> { s = Shape (X) n = Slice (s, a, b) "
+        "t = ConstantOfShape <value = bool[1] {1}> (n) r = ScatterElements (t, o, f) Y = Compress <axis = 2> (X, r) }"
+    )
+    operators = operators_for(text, target, tmp_path, 17, 8)
+    assert not {"Compress", "Shape", "ScatterElements"} & operators.keys()
