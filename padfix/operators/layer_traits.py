@@ -63,6 +63,7 @@ def layer_norm_traits(scope: Scope, node: NodeProto) -> Traits:
     weights = [scope.type_of(name) for name in node.input[1:3] if name]
     shapes = [each.shape for each in weights if each is not None and each.shape is not None]
     return {
+        "rank": rank,
         "weights-spread": bool(normalised) and any(tuple(each) != normalised for each in shapes),
         "weights-of-fewer-axes": any(len(each) < len(normalised) for each in shapes),
         "biased": len(node.input) > 2 and bool(node.input[2]),

@@ -142,7 +142,8 @@ def scratch(folder: Path) -> contextlib.AbstractContextManager[None]:
 
     Its name must hold :func:`scratch_mark`, so that nothing else is ever removed.
     """
-    return _noted("scratch", lambda before: f"{before}{os.fspath(folder)}\n")
+    # Where memory is short, it may not come to remove itself, and says nothing of that.
+    return _noted("scratch", lambda before: f"{before}{os.fspath(folder)}\n", lambda: not os.path.lexists(folder))
 
 
 @contextlib.contextmanager
@@ -155,7 +156,7 @@ def scratch_folder() -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def _noted(place: str, change: Callable[[str], str]) -> Iterator[None]:
+def _noted(place: str, change: Callable[[str], str], is_over: Callable[[], bool] = lambda: True) -> Iterator[None]:
     board = _board
     if board is None:
         yield
@@ -165,7 +166,8 @@ def _noted(place: str, change: Callable[[str], str]) -> Iterator[None]:
     try:
         yield
     finally:
-        board.write(place, before)
+        if is_over():
+            board.write(place, before)
 
 
 def tell(what: str) -> None:

@@ -86,6 +86,20 @@ def work():
     assert left(tmp_path) == []
 
 
+def test_a_folder_that_could_not_be_removed_goes_when_the_work_is_done(tmp_path: Path) -> None:
+    """As where memory is so short that the system refuses what removing takes."""
+    body = """
+def work():
+    folder = pathlib.Path(f".out.onnx.padfix-{os.getpid()}-0")
+    with watch.scratch(folder.absolute()):
+        folder.mkdir()
+    return 2
+"""
+    done = ask(tmp_path, body)
+    assert (done.returncode, done.stderr) == (2, "")
+    assert left(tmp_path) == []
+
+
 @pytest.mark.parametrize("how", ["while True: pass", "re.match(*DEAF)"])
 def test_work_that_takes_too_long_is_ended(how: str, tmp_path: Path) -> None:
     body = f"""

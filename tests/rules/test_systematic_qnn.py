@@ -100,3 +100,13 @@ def test_an_infinity_that_the_model_gives_is_declined(target: str, tmp_path: Pat
     onnx.save(onnx.parser.parse_model(text), tmp_path / "before.onnx")
     with pytest.raises(RefusedError, match="holds an infinity"):
         padfix.convert(tmp_path / "before.onnx", tmp_path / "after.onnx", target=target)
+
+
+@pytest.mark.parametrize("shape", ["1,2,3,4,5", "2,2,3,4,5", "2,3,4,5"])
+def test_what_has_five_axes_is_normalised_on_three(shape: str, tmp_path: Path) -> None:
+    text = (
+        f"(float[{shape}] X) => (float[{shape}] Y) <float[5] s = {{1, 2, 3, 4, 5}}, float[5] b = {{5, 4, 3, 2, 1}}> "
+        "{ Y = LayerNormalization <axis = -1> (X, s, b) }"
+    )
+    operators = operators_for(text, "qnn", tmp_path, 17, 8)
+    assert operators["Reshape"] == (2 if shape.count(",") > 3 else 0)

@@ -230,7 +230,8 @@ def layer_norm_forms(site: Site) -> Iterator[Form]:
         why_not = why_not or Refusal("its scale is no longer than a part of the axes")
     elif not is_flat:
         why_not = why_not or Refusal("it needs the lengths behind the batch (--shape)")
-    told = {**traits, "behind-batch": False, "reduced-axes": 1, "weights-spread": False, "weights-of-fewer-axes": False}
+    plain = dict.fromkeys(("behind-batch", "weights-spread", "weights-of-fewer-axes"), False)
+    told = {**traits, **plain, "reduced-axes": 1, "rank": 3}
     operators = (("LayerNormalization", told), ("Reshape", {"rank": len(shape)}))
     yield Form("the norm of a list", operators, lambda: write(flat=True), why_not)
 
