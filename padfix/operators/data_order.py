@@ -138,6 +138,8 @@ def is_behind_layer(scope: Scope, name: str) -> bool:
     return _comes_from(scope, name, _LAYERS | {("", "LRN")}, lambda node: True)
 
 
+_PAIR = 2
+
 _MEETING = frozenset(("Add", "Max", "Min", "Mul", "Sub", "Sum"))
 
 _PASSED_IN_ITS_ORDER = frozenset(("Identity", "Relu"))
@@ -152,14 +154,16 @@ def puts_constant_before_layer(scope: Scope, node: NodeProto) -> bool:
     MNN takes the order of the first input for that of the result. That matters where data of no layer, which have the
     order of the constant, and then a Relu meet it, and in a norm or a pool of whole images behind it.
     """
-    if len(node.input) != len(("constant", "data")):
+    if len(node.input) != _PAIR:
         return False
     first, known = scope.constant(node.input[0]), scope.type_of(node.output[0])
     if first is None or known is None or first.size == 1 or first.ndim != known.rank:
         return False
     if not is_behind_layer(scope, node.input[1]):
         return False
-    if _leads_to(scope, node.output[0], _IN_BLOCKS, lambda each: (each.domain, each.op_type) not in _CONVOLUTIONS):
+    if _leads_to(
+        scope, node.output[0], _IN_BLOCKS, lambda each: (normal_domain(each.domain), each.op_type) not in _CONVOLUTIONS
+    ):
         return True
     return any(
         each.op_type in _MEETING

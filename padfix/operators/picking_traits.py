@@ -52,7 +52,7 @@ def _picking(scope: Scope, node: NodeProto) -> Traits:
         "of-fewer-rows": _has_fewer_rows(node, shapes),
         "of-more-rows": _has_more_rows(node, shapes),
         "told-beside-open": _is_told_beside_open(node, shapes),
-        "of-fewer-rows-as-told": _has_fewer_rows(node, [_as_told(shape) for shape in shapes]),
+        "of-fewer-rows-as-told": _has_fewer_rows(node, shapes, are_told=True),
         "behind-slice-from-first": node.op_type == "GatherElements" and _is_behind_slice_from_first(scope, node),
         "of-listed-values": updates is not None and len(updates) == 1,
         "both-computed": not is_constant(scope, node.input[1]),
@@ -240,13 +240,17 @@ def _puts_slices(node: NodeProto, shapes: Sequence[Sequence[Dimension] | None]) 
     return isinstance(counted, int) and 1 < counted < len(shapes[0])
 
 
-def _has_fewer_rows(node: NodeProto, shapes: Sequence[Sequence[Dimension | None] | None]) -> bool:
-    """Whether a GatherElements or ScatterElements has indices for a part of its rows alone."""
+def _has_fewer_rows(node: NodeProto, shapes: Sequence[Sequence[Dimension] | None], *, are_told: bool = False) -> bool:
+    """Whether a GatherElements or ScatterElements has indices for a part of its rows alone, or known lengths say so."""
     if node.op_type.endswith("ND") or shapes[0] is None or shapes[1] is None:
         return False
     axis = (attributes.integer(node, "axis", 0) or 0) % max(len(shapes[0]), 1)
     pairs = enumerate(zip(*shapes[:2], strict=False))
-    return any(here != there for place, (here, there) in pairs if place != axis and None not in (here, there))
+    return any(
+        here != there and (not are_told or (isinstance(here, int) and isinstance(there, int)))
+        for place, (here, there) in pairs
+        if place != axis
+    )
 
 
 def _is_behind_slice_from_first(scope: Scope, node: NodeProto) -> bool:
@@ -269,11 +273,6 @@ def _is_behind_slice_from_first(scope: Scope, node: NodeProto) -> bool:
     own = (attributes.integer(node, "axis", 0) or 0) % known.rank
     counts = _holds_negatives(scope, node.input[1]) or may_count_from_end(scope, node.input[1])
     return bool(cut - {own}) or (own in cut and counts)
-
-
-def _as_told(shape: Sequence[Dimension] | None) -> Sequence[Dimension | None] | None:
-    """Return the lengths of a shape, None for those that are left open."""
-    return None if shape is None else [each if isinstance(each, int) else None for each in shape]
 
 
 def _split(scope: Scope, node: NodeProto) -> Traits:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from onnx import NodeProto, TensorProto
 
 from padfix.graph import attributes
-from padfix.graph.scopes import Scope
+from padfix.graph.scopes import Dimension, Scope
 from padfix.operators.batches import OF_IMAGES, gives_each_image_its_own, is_of_another_batch, numbers_images
 from padfix.operators.constant_chains import is_constant, reads_constant_bytes, worked_out
 from padfix.operators.constant_nodes import constant_traits
@@ -276,6 +276,11 @@ def _tile(scope: Scope, node: NodeProto) -> Traits:
     }
 
 
+def makes_batch(given: Sequence[Dimension], gives: Sequence[Dimension]) -> bool:
+    """Whether what is expanded gets a longer first axis, or others before it."""
+    return len(given) != len(gives) or given[:1] != gives[:1]
+
+
 def _expand(scope: Scope, node: NodeProto) -> Traits:
     """Return of an Expand whether it makes a batch of its own: a longer first axis, or others before it."""
     told: Traits = {
@@ -294,7 +299,7 @@ def _expand(scope: Scope, node: NodeProto) -> Traits:
         **told,
         "of-lists": len(shapes[0]) == 1 and shapes[0] != (1,),
         "copies-columns": len(shapes[1]) > 1 and shapes[1][-1] == 1 and set(shapes[0]) != set(shapes[1]),
-        "makes-batch": len(shapes[0]) != len(shapes[1]) or shapes[0][:1] != shapes[1][:1],
+        "makes-batch": makes_batch(shapes[0], shapes[1]),
         "adds-axes": LEAST_RANK <= len(shapes[0]) < len(shapes[1]),
         "numbers-images": numbers_images(scope, node),
     }

@@ -97,6 +97,7 @@ def quantizer_traits(scope: Scope, node: NodeProto) -> Traits:
     quantized = scope.type_of(name)
     names = [name for name in node.input[1 : ZERO_POINT + 1] if name]
     shapes = [None if each is None else each.shape for each in map(scope.type_of, names)]
+    lists_scales = bool(shapes and shapes[0]) and shapes[0] != (1,)
     return {
         "zero-point-written": len(names) > 1,
         "zero-point-alike": None if None in shapes else len(set(shapes)) == 1,
@@ -109,8 +110,8 @@ def quantizer_traits(scope: Scope, node: NodeProto) -> Traits:
         "bytes-apart": _are_bytes_apart(scope, node),
         "blocked": attributes.integer(node, "block_size", 0) != 0,
         "open-lengths": quantized is not None and quantized.lengths is None,
-        "scales-by-open-axis": _lists_by_open_axis(node, None if quantized is None else quantized.shape, shapes),
-        "lists-scales": bool(shapes and shapes[0]) and shapes[0] != (1,),
+        "scales-by-open-axis": lists_scales and _is_by_open_axis(node, None if quantized is None else quantized.shape),
+        "lists-scales": lists_scales,
         "computed-scale": any(not is_constant(scope, each) for each in names),
         "saturates": node.op_type == "DequantizeLinear" and _meets_bytes(scope, node),
         "undoes-quantizer": node.op_type == "DequantizeLinear" and is_quantized(scope, name),
@@ -123,11 +124,9 @@ def quantizer_traits(scope: Scope, node: NodeProto) -> Traits:
     }
 
 
-def _lists_by_open_axis(
-    node: NodeProto, shape: Sequence[Dimension] | None, scales: Sequence[Sequence[Dimension] | None]
-) -> bool:
+def _is_by_open_axis(node: NodeProto, shape: Sequence[Dimension] | None) -> bool:
     """Whether scales are for an axis whose length is left open, or one behind the channels where any length is."""
-    if not shape or not scales or scales[0] in (None, (), (1,)):
+    if not shape:
         return False
     axis = (attributes.integer(node, "axis", 1) or 0) % len(shape)
     is_open = [not isinstance(each, int) for each in shape]

@@ -328,20 +328,19 @@ def _crops_past_kernel(window: TransposedWindow, pairs: Sequence[Pair | None]) -
     """Whether so much is cropped at an end that not even the kernel of its outermost element reaches what is left."""
     return any_of(
         [
-            None if pair is None or taps is None else max(pair) > effective_kernel(taps, dilation)
-            for pair, taps, dilation in zip(pairs, window.kernel, window.dilations, strict=True)
+            None if pair is None or span is None else max(pair) > span
+            for pair, span in zip(pairs, window.spans, strict=True)
         ]
     )
 
 
 def _any_wide(window: Window, pairs: Sequence[Pair | None]) -> bool | None:
     """Whether pads at a begin are so long that a window lies in them with all its taps."""
-    spans = [
-        None if taps is None else effective_kernel(taps, dilation)
-        for taps, dilation in zip(window.kernel, window.dilations, strict=True)
-    ]
     return any_of(
-        [None if pair is None or span is None else pair[0] >= span for pair, span in zip(pairs, spans, strict=True)]
+        [
+            None if pair is None or span is None else pair[0] >= span
+            for pair, span in zip(pairs, window.spans, strict=True)
+        ]
     )
 
 

@@ -71,6 +71,14 @@ class Windowed:
         return self.written.mode
 
     @property
+    def spans(self) -> tuple[int | None, ...]:
+        """How far the taps reach along each axis, dilations counted; None where the kernel is not known."""
+        return tuple(
+            None if taps is None else effective_kernel(taps, dilation)
+            for taps, dilation in zip(self.kernel, self.dilations, strict=True)
+        )
+
+    @property
     def rank(self) -> int:
         """Number of spatial axes."""
         return len(self.kernel)

@@ -13,7 +13,7 @@ from onnx import TensorProto, helper
 
 from padfix.graph.scopes import ValueType
 from padfix.operators.elementwise import PLACES
-from padfix.operators.fused_layers import adds_wide_constant
+from padfix.operators.fused_layers import TERMS, adds_wide_constant
 from padfix.operators.lists import SOFTENING, depends_on_data, is_computed_list, joins_a_list
 from padfix.operators.numbers import computes_in_widened
 from padfix.operators.other_traits import OTHERS
@@ -43,8 +43,6 @@ _MOST_ELEMENTS = 1 << 20
 _PAIRWISE = {"Sum": "Add", "Mean": "Add"}
 
 
-_TWO = 2
-
 _OF_FEWER = ("computed-fewer-axes", "fewer-axes", "moves-fewer-axes")
 """What is told of data of fewer axes than others."""
 
@@ -66,7 +64,7 @@ def exchanged_forms(site: Site) -> Iterator[Form]:
     def write(builder: FragmentBuilder, first: Any, second: Any) -> Any:
         return builder.op(op_type, [second, first])
 
-    why_not = None if len(site.node.input) == _TWO else Refusal("it has one input, or more than two")
+    why_not = None if len(site.node.input) == TERMS else Refusal("it has one input, or more than two")
     yield Form("its inputs exchanged", ((op_type, traits),), lambda: of_inputs(site, write, exact=True), why_not)
 
 

@@ -223,22 +223,16 @@ def group_norm_forms(site: Site) -> Iterator[Form]:
         told = {"epsilon": 1e-5 if epsilon is None else epsilon.f}
         flat = builder.reshaped(data, [first, groups, *between, last])
         result = builder.op("InstanceNormalization", [flat, *plain], told)
-        if is_by_group:
-            for op_type, factor in zip(("Mul", "Add"), factors, strict=True):
-                each = builder.reshaped(factor, [1, groups, *[1] * (len(between) + 1)])
-                result = builder.op(op_type, [result, each])
         back = builder.integers([-1, *inner], "shape") if is_told else builder.op("Shape", [data])
-        result, shape = builder.op("Reshape", [result, back]), [inner[0], *[1] * (len(lengths) - 2)]
-        if is_by_group:
-            builder.output(site.node.output[0], result)
-            return Rewrite(builder.build(), trials_of(site))
+        shape = [1, groups, *[1] * (len(between) + 1)] if is_by_group else [inner[0], *[1] * (len(lengths) - 2)]
+        result = result if is_by_group else builder.op("Reshape", [result, back])
         for op_type, factor, value in zip(("Mul", "Add"), factors, (scale, bias), strict=True):
-            if value is not None:
+            if value is not None and not is_by_group:
                 each = np.repeat(value, inner[0] // value.size).reshape(shape)
                 result = builder.op(op_type, [result, builder.constant(each, op_type.lower())])
             else:
                 result = builder.op(op_type, [result, builder.reshaped(factor, shape)])
-        builder.output(site.node.output[0], result)
+        builder.output(site.node.output[0], builder.op("Reshape", [result, back]) if is_by_group else result)
         return Rewrite(builder.build(), trials_of(site))
 
     for name, between in (("lines", ()), ("planes", (1,))):

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from padfix.operators.data_order import CHANNELS
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import transposed_traits, window_traits
 from padfix.operators.transposed import TransposedWindow
@@ -18,8 +19,6 @@ from padfix.targets.traits import Traits
 
 _MOST_GROUPS = 64
 """So many nodes stand in the place of one at most."""
-
-_MAPS_AXIS = 1
 
 
 def groups_apart(
@@ -46,12 +45,12 @@ def groups_apart(
         assert maps is not None
         builder = site.builder()
         data, *others = (builder.input(name) for name in site.node.input if name)
-        pieces = [builder.split(data, _MAPS_AXIS, [channels // group] * group)]
+        pieces = [builder.split(data, CHANNELS, [channels // group] * group)]
         for value, length in zip(others, (shape[0], maps), strict=False):
             pieces.append(builder.split(value, 0, [length // group] * group))
         node = copied(site.node, without=("group",))
         results: list[Any] = [builder.original(node, list(inputs)) for inputs in zip(*pieces, strict=True)]
-        bind(builder, site.node, builder.op("Concat", results, {"axis": _MAPS_AXIS}))
+        bind(builder, site.node, builder.op("Concat", results, {"axis": CHANNELS}))
         like = TrialInput(shape, site.elem_type(1))
         return Rewrite(builder.build(), with_weights(site, tried, like, channels, maps))
 

@@ -6,7 +6,6 @@ import dataclasses
 
 import numpy as np
 
-from padfix.geometry.padding import effective_kernel
 from padfix.graph import attributes
 from padfix.operators.constant_chains import worked_out
 from padfix.operators.refusal import Refusal
@@ -31,11 +30,7 @@ _MOST_TAPS = 64
 def between_taps(site: Site, window: Window, pairs: tuple[Pair, ...]) -> Form:
     """Return the convolution with zeros between its taps in place of dilations; ``window`` has ``pairs`` for pads."""
     weights = worked_out(site.scope, site.input_name(1))
-    spans = [
-        None if taps is None else effective_kernel(taps, each)
-        for taps, each in zip(window.kernel, window.dilations, strict=True)
-    ]
-    dense = dataclasses.replace(window, dilations=(1,) * window.rank, kernel=tuple(spans))
+    dense = dataclasses.replace(window, dilations=(1,) * window.rank, kernel=window.spans)
 
     def write() -> Rewrite | Refusal:
         assert weights is not None

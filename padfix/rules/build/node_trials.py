@@ -266,9 +266,6 @@ def _run_time_size(site: Site, axis: int, rank: int) -> int:
     if site.node.op_type == "TopK" and is_own:
         number = site.constant(1) if site.input_name(1) else attributes.integer(site.node, "k", 0)
         return max(_UNKNOWN_SIZE, 1 + int(np.max(0 if number is None else number, initial=0)))
-    if site.node.op_type in QUANTIZERS and axis == (attributes.integer(site.node, "axis", 1) or 0) % rank:
-        scales = site.input_type(1)
-        return math.prod(scales.lengths or ()) if scales is not None and scales.rank else _UNKNOWN_SIZE
     if site.node.op_type == "Squeeze" and axis in (attributes.integers(site.node, "axes") or []):
         return 1
     if site.node.op_type in RECURRENT and axis == _FEATURES:

@@ -12,7 +12,6 @@ import numpy as np
 from onnx import TensorProto
 
 from padfix.geometry.padding import effective_kernel
-from padfix.operators.pad_traits import is_end_alone, outer_traits
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import window_traits
 from padfix.operators.window import Window
@@ -20,12 +19,12 @@ from padfix.operators.written import SAME, Written
 from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.along_axes import MOST_WEIGHTS
 from padfix.rules.build.elementary_forms import reduced, reduction_traits
-from padfix.rules.build.explicit_pads import copied, flat
+from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import as_declared
 from padfix.rules.build.objections import Operators
 from padfix.rules.build.trials import trials
-from padfix.targets.traits import Traits
+from padfix.rules.build.window_forms import traits_of_pad
 
 if TYPE_CHECKING:
     from padfix.graph.fragment_builder import FragmentBuilder
@@ -99,11 +98,7 @@ def _largest_tap(site: Site, window: Window) -> Form:
     )
     begins = [begin for begin, _ in pairs]
     if any(map(any, pairs)):
-        told: Traits = {"mode": "constant", "amounts": "sizes", "rank": rank, "value": "finite", "elements": "float"}
-        told = {**told, "mode-written": True, "end-alone": is_end_alone(pairs[-1])}
-        bare = dict.fromkeys(("negative", "axes-listed", "before-average"), False)
-        outer = outer_traits(flat(((0, 0), (0, 0), *pairs)))
-        operators = (("Pad", {**told, **bare, **outer}), *operators)
+        operators = (("Pad", {**traits_of_pad(window, tuple(pairs)), "value": "finite"}), *operators)
     write = partial(_write_taps, site, window, kernel, begins, outputs)
     return Form("the largest tap of each window", operators, write, why_not, _AMOUNTS_AS_INPUT_SINCE)
 

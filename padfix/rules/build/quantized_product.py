@@ -6,15 +6,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from padfix.operators.clip import BOUNDS_AS_INPUT_SINCE
 from padfix.operators.refusal import Refusal
 from padfix.rules.base import Rewrite, Site
-from padfix.rules.build.byte_forms import OF_CALLER
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import trials_of
-from padfix.rules.build.objections import Operators
-from padfix.rules.build.quantized_window import quantizers_around
-from padfix.rules.build.rounded_forms import WAYS_TO_ROUND
+from padfix.rules.build.quantized_window import between_quantizers
 from padfix.targets.traits import Traits
 
 _NAMES = ("data", "scale", "zero", "weights", "weight_scale", "weight_zero", "result_scale", "result_zero")
@@ -59,8 +55,4 @@ def product_of_bytes(site: Site) -> Iterator[Form]:
     }
     opset = _LISTED_SINCE if "weight_scale" in held and held["weight_scale"].ndim else 10
     name = "a product of the numbers that the bytes stand for"
-    yield Form(name, (*quantizers_around(site), ("MatMul", product)), write, why_not, opset)
-    # The rules for its quantizers write these.
-    for way, operators in (*WAYS_TO_ROUND.items(), *OF_CALLER.items()):
-        found: Operators = (*operators, ("MatMul", product))
-        yield Form(f"{name}, {way}", found, write, why_not, max(opset, BOUNDS_AS_INPUT_SINCE))
+    yield from between_quantizers(site, Form(name, (("MatMul", product),), write, why_not, opset))

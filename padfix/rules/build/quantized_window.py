@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 
 import numpy as np
@@ -67,13 +68,24 @@ def quantized_forms(site: Site, window: Window) -> Iterator[Form]:
     per_channel = listed is not None and listed.ndim > 0
     opset = _PER_CHANNEL_SINCE if per_channel else 10
     name = "a convolution of the numbers that the bytes stand for"
-    yield Form(name, quantizers_around(site), write, why_not, opset)
-    # The rules for its quantizers write these.
-    is_within = why_not or (None if is_between_quantizers(site.scope, site.node) else Refusal("its bytes go elsewhere"))
-    for way, operators in WAYS_TO_ROUND.items():
-        yield Form(f"{name}, {way}", operators, write, is_within, max(opset, BOUNDS_AS_INPUT_SINCE))
-    for way, operators in OF_CALLER.items():
-        yield Form(f"{name}, with Casts about it, {way}", operators, write, why_not, max(opset, BOUNDS_AS_INPUT_SINCE))
+    yield from between_quantizers(site, Form(name, (), write, why_not, opset))
+
+
+def between_quantizers(site: Site, form: Form) -> Iterator[Form]:
+    """Yield a form, of numbers that bytes stand for, with quantizers about it, and with what may stand for these.
+
+    The rules for its quantizers write that.
+    """
+    yield dataclasses.replace(form, operators=(*quantizers_around(site), *form.operators))
+    opset = max(form.opset, BOUNDS_AS_INPUT_SINCE)
+    is_within = None if is_between_quantizers(site.scope, site.node) else Refusal("its bytes go elsewhere")
+    for ways, about, why_not in (
+        (WAYS_TO_ROUND, "", form.why_not or is_within),
+        (OF_CALLER, ", with Casts about it", form.why_not),
+    ):
+        for way, operators in ways.items():
+            name = f"{form.name}{about}, {way}"
+            yield Form(name, (*operators, *form.operators), form.write, why_not, opset)
 
 
 def quantizers_around(site: Site) -> Operators:

@@ -6,7 +6,6 @@ import dataclasses
 from collections.abc import Iterator
 from functools import partial
 
-from padfix.geometry.padding import effective_kernel
 from padfix.graph import attributes
 from padfix.operators.constant_chains import worked_out
 from padfix.operators.picking_traits import computed_weights
@@ -95,13 +94,9 @@ def _transposed_plainly(site: Site, window: TransposedWindow) -> Iterator[Form]:
 def _between_taps(site: Site, explicit: TransposedWindow, pads: tuple[Pair, ...], *, is_sliced: bool) -> Form:
     """Return zeros between the taps in place of dilations, and what is cut off as pads or by a Slice."""
     weights = worked_out(site.scope, site.input_name(1))
-    spans = tuple(
-        None if taps is None else effective_kernel(taps, dilation)
-        for taps, dilation in zip(explicit.kernel, explicit.dilations, strict=True)
-    )
     kept = ((0, 0),) * explicit.rank if is_sliced else pads
     plain = _transposed_with(explicit, kept, explicit.output_padding)
-    dense = dataclasses.replace(plain, kernel=spans, dilations=(1,) * explicit.rank)
+    dense = dataclasses.replace(plain, kernel=explicit.spans, dilations=(1,) * explicit.rank)
 
     def write() -> Rewrite | Refusal:
         assert weights is not None
@@ -126,7 +121,7 @@ def _between_taps(site: Site, explicit: TransposedWindow, pads: tuple[Pair, ...]
         return Rewrite(builder.build(), with_weights(site, cases, TrialInput.of(weights), weights.shape[0], maps))
 
     why_not = None
-    if weights is None or explicit.domain or None in spans:
+    if weights is None or explicit.domain or None in explicit.spans:
         why_not = Refusal("the weights are long, or not constant")
     elif is_sliced and not any(map(any, pads)):
         why_not = Refusal("it cuts nothing off")

@@ -11,6 +11,7 @@ from onnx import TensorProto, helper
 
 from padfix.operators.long_results import steers
 from padfix.operators.numbers import JOINING_DOUBLES
+from padfix.operators.plain_traits import makes_batch
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site
@@ -181,10 +182,10 @@ def _spread_first(site: Site) -> Form:
 
     measuring: Operators = (("Shape", {}),) if lengths is None else ()
     given = site.input_type(0)
-    first = None if given is None or given.lengths is None or lengths is None else given.lengths
-    makes_batch = None if first is None else len(first) != len(lengths or ()) or first[:1] != (lengths or ())[:1]
+    first = None if given is None else given.lengths
+    is_batch = None if first is None or lengths is None else makes_batch(first, lengths)
     joined: Operators = (("Max", {"inputs": 2, "broadcasts": False}), ("Mod", own))
-    operators: Operators = (*measuring, ("Expand", {"makes-batch": makes_batch}), *joined)
+    operators: Operators = (*measuring, ("Expand", {"makes-batch": is_batch}), *joined)
     return Form("a dividend of the whole shape", operators, write, None, since)
 
 

@@ -107,12 +107,12 @@ def _of_same_groups(site: Site, window: Window, own: Traits) -> Iterator[Form]:
     if window.operator.is_maximum:
         yield _behind_edges(site, explicit, pairs)
     if window.op_type == "LpPool":
-        yield from averaged_powers(site, explicit, pairs, _pad_traits(window, pairs))
+        yield from averaged_powers(site, explicit, pairs, traits_of_pad(window, pairs))
     if window.rank == 1:
         yield from plane_forms(site, explicit, pairs)
     yield from pools_along_axes(site, as_it_was)
     if window.operator.is_maximum:
-        yield largest_of_slices(site, explicit, pairs, _pad_traits(window, pairs))
+        yield largest_of_slices(site, explicit, pairs, traits_of_pad(window, pairs))
     if window.op_type == "Conv":
         yield beyond_pads(site, explicit, pairs)
     if window.op_type == "Conv" and max(window.dilations) > 1:
@@ -242,7 +242,7 @@ def _without_auto_pad(window: Window) -> Iterator[Form]:
 
 def _behind_computed_pad(window: Window) -> Operators:
     bare = _with_pads(window, ((0, 0),) * window.rank)
-    return ("Pad", _pad_traits(window, None)), (window.op_type, {**window_traits(bare), "behind-pad": None})
+    return ("Pad", traits_of_pad(window, None)), (window.op_type, {**window_traits(bare), "behind-pad": None})
 
 
 def is_best_as_written(site: Site, window: Window) -> bool:
@@ -262,7 +262,7 @@ def why_no_pad_before(site: Site, window: Window) -> Refusal | None:
     )
 
 
-def _pad_traits(window: Window, pairs: tuple[Pair, ...] | None, mode: str = "constant") -> Traits:
+def traits_of_pad(window: Window, pairs: tuple[Pair, ...] | None, mode: str = "constant") -> Traits:
     """Return what the Pad is like that gives a window these pads; None for those that are computed."""
     floats = window.elem_type in (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE, TensorProto.BFLOAT16)
     value = "zero" if not window.operator.is_maximum else "infinite" if floats else "finite"
@@ -329,7 +329,7 @@ def _behind_pad(site: Site, window: Window, pairs: tuple[Pair, ...]) -> Form:
         **traits_with_pad(site.scope, site.node, window),
     }
     operators: tuple[tuple[str, Traits], ...] = (
-        ("Pad", _pad_traits(window, pairs)),
+        ("Pad", traits_of_pad(window, pairs)),
         (
             window.op_type,
             {
@@ -361,7 +361,7 @@ def _counting_pads(site: Site, window: Window, pairs: tuple[Pair, ...]) -> Form:
 def _behind_edges(site: Site, window: Window, pairs: tuple[Pair, ...]) -> Form:
     """Return the pool behind a Pad that repeats the elements at the edges, which every window there holds anyway."""
     bare = _with_pads(window, ((0, 0),) * window.rank, ceil_mode=False)
-    operators = (("Pad", _pad_traits(window, pairs, "edge")), (window.op_type, window_traits(bare)))
+    operators = (("Pad", traits_of_pad(window, pairs, "edge")), (window.op_type, window_traits(bare)))
     why_not = None
     if max(window.dilations) > 1:
         why_not = Refusal("a dilated window may step over the element at the edge")
