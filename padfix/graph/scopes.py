@@ -24,6 +24,7 @@ from onnx import (
 )
 
 from padfix.graph import attributes
+from padfix.graph.sparse import dense
 
 DEFAULT_DOMAIN = ""
 
@@ -275,6 +276,9 @@ class Scope:
         tensor = owner._initializers.get(name)
         if tensor is not None:
             return self._array(tensor) if owner.is_fixed(name) else None
+        sparse = owner._sparse_initializers.get(name)
+        if sparse is not None:
+            return dense(sparse, self._array) if owner.is_fixed(name) else None
         producer = owner._producers.get(name)
         if producer is None or producer.op_type != "Constant" or normal_domain(producer.domain):
             return None
@@ -283,6 +287,8 @@ class Scope:
             return None
         if attribute.name == "value":
             return self._array(attribute.t)
+        if attribute.name == "sparse_value":
+            return dense(attribute.sparse_tensor, self._array)
         field_name, element = _CONSTANTS.get(attribute.name, ("", None))
         return np.array(getattr(attribute, field_name), element) if field_name else None
 

@@ -23,6 +23,7 @@ from onnx import (
     numpy_helper,
     shape_inference,
 )
+from onnx.helper import make_tensor_value_info
 
 from padfix.files.model import Model
 from padfix.files.views import array_of
@@ -168,7 +169,11 @@ class _Inference:
         if isinstance(container, GraphProto):
             # From IR version 4 on a caller may give an input another value than its initializer's.
             graph.initializer.extend(tensor for tensor in container.initializer if scope.is_fixed(tensor.name))
-            graph.sparse_initializer.extend(container.sparse_initializer)
+            # As inputs: of sparse constants ONNX's inference takes the listed elements for all.
+            sparse = [each for each in container.sparse_initializer if scope.is_fixed(each.values.name)]
+            graph.input.extend(
+                make_tensor_value_info(each.values.name, each.values.data_type, each.dims) for each in sparse
+            )
             declared = declared_types((*container.value_info, *container.output))
         else:
             declared = declared_types(container.value_info)

@@ -126,6 +126,7 @@ def drop_unread(scope: Scope, read: Collection[str]) -> Collection[str]:
             del container.node[index]
     if not isinstance(container, FunctionProto):
         _delete(container.initializer, lambda tensor: tensor.name in unread)
+        _delete(container.sparse_initializer, lambda sparse: sparse.values.name in unread)
         _delete(container.quantization_annotation, lambda each: each.tensor_name in gone)
     _delete(container.value_info, lambda value: value.name in gone)
     scope.refresh()

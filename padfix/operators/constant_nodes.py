@@ -13,9 +13,9 @@ _BEHIND_ERF = ("Add", "Mul", "Mul")
 
 
 def constant_traits(scope: Scope, node: NodeProto) -> Traits:
-    """Return of a Constant whether it holds a tensor, is a result of the model, and is a number of a GELU."""
+    """Return of a Constant whether it holds a tensor, sparse too, is a result of the model, and a number of a GELU."""
     return {
-        "of-tensor": attributes.find(node, "value") is not None,
+        "of-tensor": any(attributes.find(node, each) is not None for each in ("value", "sparse_value")),
         "as-result": scope.parent is None and scope.is_output(node.output[0]),
         "of-gelu": _is_of_gelu(scope, node.output[0]),
     }

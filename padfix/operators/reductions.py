@@ -32,17 +32,18 @@ def reduction_traits(scope: Scope, node: NodeProto) -> Traits:
     lengths = [] if data is None or data.shape is None or every is None else data.shape
     reduced = [lengths[axis] for axis in listed or range(len(lengths)) if -len(lengths) <= axis < len(lengths)]
     of_none = 0 if attributes.integer(node, "noop_with_empty_axes", 0) else every
+    count = _count(scope, node, listed)
     return {
         "asked-for-infinity": _is_asked_for_infinity(scope, node),
         "added-axis-from-end": any(axis < 0 for axis in listed or ()) and _adds_axes(scope, node.input[0]),
         "one-element": bool(reduced) and all(length == 1 for length in reduced),
         "axes-as-input": len(node.input) > 1 and bool(node.input[1]),
-        "axes-listed": bool(listed),
+        "axes-listed": bool(count),
         "rank-untold": listed is None
         and not attributes.integer(node, "keepdims", 1)
         and not _is_one(scope, node.input[1]),
         "axes-empty": listed == [] and len(node.input) > 1 and bool(node.input[1]),
-        "reduced-axes": None if listed is None else len(listed) or of_none,
+        "reduced-axes": None if count is None else count or of_none,
         "moves-batch": None
         if listed is None or every is None
         else 0 in {axis % max(every, 1) for axis in listed or range(every)}
@@ -52,7 +53,7 @@ def reduction_traits(scope: Scope, node: NodeProto) -> Traits:
         else CHANNELS in {axis % max(every, 1) for axis in listed} and len(listed) > 1,
         "rank": every,
         "keeps-axis": attributes.integer(node, "keepdims", 1) != 0,
-        "reduces-all": None if listed is None or every is None else (len(listed) or of_none) == every,
+        "reduces-all": None if count is None or every is None else (count or of_none) == every,
         "several-of-volume": every is not None and every > AXES_OF_IMAGES and len(reduced) > 1,
         "of-volume": every is not None and every > AXES_OF_IMAGES,
         "across-images": reduces_images(scope, listed, lengths)
@@ -60,6 +61,15 @@ def reduction_traits(scope: Scope, node: NodeProto) -> Traits:
         else False,
         "over-batch": None if listed is None else reduces_batch(listed, lengths) if listed or of_none else False,
     }
+
+
+def _count(scope: Scope, node: NodeProto, listed: Sequence[int] | None) -> int | None:
+    """Return how many axes it lists; where they are fed, as many as the list of them is long."""
+    if listed is not None:
+        return len(listed)
+    fed = scope.type_of(node.input[1])
+    length = None if fed is None or fed.shape is None or len(fed.shape) != 1 else fed.shape[0]
+    return length if isinstance(length, int) else None
 
 
 def _is_one(scope: Scope, name: str) -> bool:

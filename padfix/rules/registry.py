@@ -30,6 +30,7 @@ from padfix.rules.removed_resize_mode import RemovedResizeMode
 from padfix.rules.resize_runtime_slip import ResizeRuntimeSlip
 from padfix.rules.runtime_contradicts_spec import RuntimeContradictsSpec
 from padfix.rules.separate_pad import SeparatePad
+from padfix.rules.sparse_constant import SparseConstant
 from padfix.rules.stale_shapes import StaleShapes
 from padfix.rules.unproven_model import UnprovenModel
 from padfix.rules.unsupported_operator import UnsupportedOperator
@@ -84,6 +85,7 @@ RULES: tuple[Rule, ...] = (
     OpsetTooNew(),
     StaleShapes(),
     MisreadProducer(),
+    SparseConstant(),
     # What no graph can say: whether a report proves the file. Only a gate asks it.
     UNPROVEN_MODEL,
 )

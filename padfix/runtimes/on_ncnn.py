@@ -129,7 +129,8 @@ def _images(
 ) -> list[list[Any]] | None:
     """Return what is given for each image; None where that fails, as where the first axis is none of images."""
     for value, shape in zip(model.graph.output, request.shapes, strict=True):
-        value.type.tensor_type.shape.dim[shape.index(batch)].dim_value = 1
+        if value.type.tensor_type.shape.dim:  # which a model need not say of its outputs
+            value.type.tensor_type.shape.dim[shape.index(batch)].dim_value = 1
     for value in (each for each in model.graph.input if each.name in fed):  # others are constants, or for all images
         value.type.tensor_type.shape.dim[0].dim_value = 1
     serialized, shapes = model.SerializeToString(), [_of_one(shape, shape.index(batch)) for shape in request.shapes]

@@ -22,6 +22,9 @@ FUNCTION = "function"
 PRODUCER = "producer"
 """In place of an operator: who a model says wrote it, and whether its average pools have pads."""
 
+SPARSE = "sparse_initializer"
+"""In place of an operator: a constant of which the elements that are not 0 are listed, and their places."""
+
 
 class Outcome(enum.StrEnum):
     """What becomes of the operator: it is turned away, or it runs and gives other numbers without a word."""
@@ -36,7 +39,7 @@ class Fact:
 
     Attributes:
         operators: Types of ONNX's own domains (no two of which share one), those of others behind their domain
-            (``com.microsoft.Gelu``), :data:`DECLARED`, :data:`FUNCTION` or :data:`PRODUCER`.
+            (``com.microsoft.Gelu``), :data:`DECLARED`, :data:`FUNCTION`, :data:`PRODUCER` or :data:`SPARSE`.
         outcome: What becomes of such an operator.
         says: What the runtime does, as the end of "The runtime ...".
         evidence: Where that was seen, in words: an experiment with its count, a place in the source, a document.

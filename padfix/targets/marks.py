@@ -347,6 +347,7 @@ MARKS = (
     # Of Cast, Constant, Dropout, Shape and Split: whether what it gives is a result of the model. Of windows: whether
     # that is one, or what a Relu, LeakyRelu or Clip makes of it.
     "as-result",
+    "by-node",  # Of a sparse constant: whether a Constant holds it.
     "ends-model",
     "places-computed",  # Of Gather: whether its indices are computed from constants, and none of them is data's.
     "value-given",  # Of Pad: whether an input says what is added.
