@@ -68,7 +68,7 @@ def test_the_example_is_true(rule: Rule, tmp_path: Path) -> None:
         "PF303",
         "PF310",
         "PF311",
-    ):  # which change what is said of values and of the model, and no node
+    ):  # of what is said of values and of the model
         assert operators(page.after) != operators(page.before)
 
 

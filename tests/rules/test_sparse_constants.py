@@ -75,7 +75,7 @@ def test_places_outside_are_none() -> None:
 
 
 def test_a_sparse_constant_is_as_long_as_it_says(tmp_path: Path) -> None:
-    """The inference of ONNX takes the list of what is not 0 for the constant, and loses what a product with it gives."""
+    """The inference of ONNX takes the list of what is not 0 for the constant, and loses what a product gives."""
     model = model_of(by_node=False)
     model.graph.output[0].type.tensor_type.ClearField("shape")
     onnx.save(model, tmp_path / "model.onnx")
