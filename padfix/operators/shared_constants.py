@@ -9,7 +9,7 @@ from onnx import NodeProto
 
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope
-from padfix.operators.constant_chains import is_constant, is_given_by_node
+from padfix.operators.constant_chains import is_constant, is_given_by_node, is_of_constants
 
 _WEIGHING = ("BatchNormalization", "Gemm", "LayerNormalization", "MatMul", "PRelu")
 _JOINING = frozenset(
@@ -76,27 +76,43 @@ def joins_constant_again(scope: Scope, node: NodeProto) -> bool:
 
 
 def reads_turned_constant(scope: Scope, node: NodeProto) -> bool:
-    """Whether a node wants its constant weights in another order of axes than something else that reads them."""
-    if len(node.input) < 2 or (order := _order_of(node, node.input[1])) == _AS_IT_IS:
+    """Whether a node wants its constant weights in another order of axes than something else that reads them.
+
+    A Gemm may read them for what it adds as well.
+    """
+    weights = node.input[1] if len(node.input) > 1 else ""
+    wanted = _orders_of(scope, node, weights) - {_AS_IT_IS} if weights else set()
+    if not wanted or not is_of_constants(scope, weights):
         return False
-    weights = node.input[1]
-    if not (scope.is_initializer(weights) or is_given_by_node(scope, weights)):
-        return False
-    return any(_order_of(reader, weights) not in (order, None) for reader in scope.consumers(weights))
+    return any(_orders_of(scope, reader, weights) - wanted for reader in scope.consumers(weights))
 
 
-def _order_of(node: NodeProto, name: str) -> str | None:
-    """Return whose order of axes a node wants a constant in; None for what takes it in any.
+def _orders_of(scope: Scope, node: NodeProto, name: str) -> set[str]:
+    """Return whose orders of axes a node wants a constant in; none for what takes it in any.
 
-    A Gemm of matrices as they are wants its second one turned; a product takes that either way, and a Gather of a
-    constant by constants is worked out.
+    A Gemm of matrices as they are wants its second one turned; a product takes that either way, unless a sum makes a
+    Gemm of it, and a Gather of a constant by constants is worked out.
     """
     is_weight = name in node.input[1:2] and name not in node.input[:1]
-    if node.op_type == "Gather" or (node.op_type == "MatMul" and is_weight):
-        return None
+    if node.op_type == "Gather":
+        return set()
+    if node.op_type == "MatMul" and is_weight:
+        return {"Gemm"} if _becomes_gemm(scope, node) else set()
     if node.op_type not in _TURNED or not is_weight or attributes.integer(node, "transB", 0):
-        return _AS_IT_IS
-    return node.op_type
+        return {_AS_IT_IS}
+    return {node.op_type, _AS_IT_IS} if name in node.input[2:] else {node.op_type}
+
+
+def _becomes_gemm(scope: Scope, node: NodeProto) -> bool:
+    """Whether a product with a matrix is summed with a matrix or a row, and read by nothing else."""
+    given = node.output[0]
+    readers = scope.consumers(given)
+    if len(readers) != 1 or readers[0].op_type != "Add" or scope.is_output(given):
+        return False
+    added = [name for name in readers[0].input if name != given]
+    types = [scope.type_of(name) for name in (*node.input, *added)]
+    ranks = [None if known is None else known.rank for known in types]
+    return len(ranks) == 3 and ranks[1] == 2 and (ranks[2] == 1 or ranks[0] == ranks[2] == 2)
 
 
 def _is_bias(scope: Scope, node: NodeProto) -> bool:

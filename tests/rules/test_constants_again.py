@@ -85,3 +85,31 @@ def test_weights_in_another_order_are_given_apart(tmp_path: Path) -> None:
     assert not {first, second} & {third, fourth}
     assert turned != plain
     assert product == last == "n"
+
+
+@pytest.mark.parametrize(
+    ("nodes", "own"),
+    [
+        ("k = Mul (w, w) a = MatMul (X, k) Y = Gemm (a, k)", False),
+        ("k = Mul (w, w) a = Gemm (X, k) Y = Gemm <transB = 1> (a, k)", True),
+        ("a = MatMul (X, w) c = Add (a, s) Y = MatMul (c, w)", False),
+        ("a = MatMul (X, w) c = Add (a, s) Y = Gemm <transB = 1> (c, w)", True),
+        ("a = MatMul (X, w) c = Add (a, s) d = Add (a, s) e = Mul (c, d) Y = Gemm <transB = 1> (e, w)", False),
+        ("a = MatMul (X, w) d = MatMul (a, w) Y = Gemm <transB = 1> (d, w)", False),
+    ],
+)
+def test_qnn_turns_weights_that_nothing_else_reads(nodes: str, own: bool, tmp_path: Path) -> None:
+    source, result = tmp_path / "model.onnx", tmp_path / "result.onnx"
+    onnx.save(onnx.parser.parse_model(f"{GRAPH} {{ {nodes} }}"), source)
+    padfix.convert(source, result, target="qnn")
+    products = [each.input[1] for each in onnx.load(result).graph.node if each.op_type in {"MatMul", "Gemm"}]
+    assert (len(set(products)) == len(products)) == own
+
+
+def test_qnn_turns_weights_that_a_gemm_does_not_add(tmp_path: Path) -> None:
+    source, result = tmp_path / "model.onnx", tmp_path / "result.onnx"
+    text = GRAPH.replace("[2,4]", "[4,4]") + " { Y = Gemm (X, w, w) }"
+    onnx.save(onnx.parser.parse_model(text), source)
+    padfix.convert(source, result, target="qnn")
+    (gemm,) = onnx.load(result).graph.node
+    assert gemm.input[1] != gemm.input[2]

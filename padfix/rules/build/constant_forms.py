@@ -10,14 +10,21 @@ import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
 from padfix.graph import attributes
-from padfix.operators.constant_chains import chain_of, has_chain, is_constant_boolean, is_given_by_node, values_of
+from padfix.operators.constant_chains import (
+    chain_of,
+    has_chain,
+    is_constant_boolean,
+    is_given_by_node,
+    values_of,
+    worked_out,
+)
 from padfix.operators.evaluation import LARGEST
 from padfix.operators.lists import lists_for_numbers
 from padfix.operators.passing import passed_on
 from padfix.operators.refusal import Refusal
 from padfix.operators.shared_constants import TOLD
 from padfix.operators.traits import traits_of
-from padfix.rules.base import Rewrite, Site
+from padfix.rules.base import Rewrite, Site, TrialInput
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import as_declared, chain_trial, trials_of
@@ -73,25 +80,30 @@ def initialized_form(site: Site) -> Form:
     """
     scope, own = site.scope, traits_of(site.scope, site.node) or {}
     again = any(own.get(mark) for mark in CONSTANTS_APART)
-    constants = [site.constant(place) if name else None for place, name in enumerate(site.node.input)]
-    copies = [
-        None
-        if value is None or not (is_given_by_node(scope, name) or (again and len(scope.consumers(name)) > 1))
-        else value
-        for name, value in zip(site.node.input, constants, strict=True)
-    ]
+    inputs = list(site.node.input)
+
+    def copy_of(name: str) -> np.ndarray | None:
+        is_shared = again and (len(scope.consumers(name)) > 1 or inputs.count(name) > 1)
+        if is_shared:
+            return worked_out(scope, name)
+        return scope.constant(name) if name and is_given_by_node(scope, name) else None
+
+    copies = {name: copy_of(name) for name in inputs}
 
     def write() -> Rewrite:
         builder = site.builder()
         given = [
-            builder.input(name) if value is None else builder.constant(value, "given")
-            for name, value in zip(site.node.input, copies, strict=True)
+            builder.input(name) if (value := copies[name]) is None else builder.constant(value, "given")
+            for name in inputs
         ]
-        return Rewrite(builder.ending_in(copied(site.node), given), trials_of(site))
+        computed = {name: value for name, value in copies.items() if value is not None and scope.constant(name) is None}
+        held = {name: TrialInput.of(value, constant=False) for name, value in computed.items()}
+        trials = ({**as_declared(site), **held},) if held else trials_of(site)
+        return Rewrite(builder.ending_in(copied(site.node), given), trials)
 
     told: Traits = {"constants-by-nodes": not scope.takes_initializers, **dict.fromkeys(CONSTANTS_APART, False)}
     operators = ((site.node.op_type, {**own, **told}),)
-    why_not = Refusal("its constants are very large") if all(value is None for value in copies) else None
+    why_not = Refusal("its constants are very large") if all(value is None for value in copies.values()) else None
     kind = " as initializers" if scope.takes_initializers else ""
     return Form(f"constants of its own{kind}", operators, write, why_not)
 
