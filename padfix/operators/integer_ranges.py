@@ -12,6 +12,7 @@ from onnx import NodeProto, TensorProto, helper
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope, normal_domain
 from padfix.operators.clip import UNBOUNDED, Bounds, clip_bounds
+from padfix.operators.constant_chains import worked_out
 from padfix.operators.elementwise import COPYING, LAYING_OUT, PICKING_OUT, PLACES
 
 _MOST_BETWEEN = 12
@@ -19,6 +20,14 @@ _MOST_BETWEEN = 12
 
 NARROW = (TensorProto.INT8, TensorProto.INT16, TensorProto.UINT8, TensorProto.UINT16)
 """Integers of fewer than 32 bits."""
+
+_COUNTED = (TensorProto.INT32, TensorProto.INT64)
+
+_WHOLE_HALVES = 2048
+"""Up to where half precision holds all whole numbers."""
+
+PICKING_BY_PLACES = ("Gather", "GatherElements", "GatherND", "Scatter", "ScatterElements", "ScatterND")
+"""What reads places from its second input."""
 
 _KEEPING = LAYING_OUT | COPYING | PICKING_OUT
 _KEEPING |= {"Cast", "Ceil", "Floor", "MaxPool", "ReduceMax", "ReduceMin", "Round", "ReverseSequence", "TopK"}
@@ -34,14 +43,48 @@ _JOINING: Mapping[str, tuple[int, ...]] = {
 """Operators that give numbers of these of their inputs, or of all."""
 
 
+def is_beyond_halves(scope: Scope, node: NodeProto) -> bool:
+    """Whether a Mod of integers may give another rest where it is computed in half precision.
+
+    Halves hold whole numbers up to 2048, and the quotient by a power of two. By other numbers it comes out next to a
+    whole one, but for a place counted from the end, which is no further below 0 than the divisor.
+    """
+    known, divisor = scope.type_of(node.input[0]), worked_out(scope, node.input[1])
+    if known is None or known.elem_type not in _COUNTED:
+        return False
+    if divisor is None or not divisor.size or np.abs(divisor).max() > _WHOLE_HALVES or (divisor == 0).any():
+        return True
+    readers = scope.consumers(node.output[0])
+    is_place = [each.op_type in PICKING_BY_PLACES and node.output[0] in each.input[1:2] for each in readers]
+    if is_place and all(is_place) and not scope.is_output(node.output[0]):
+        return False
+    least, most = range_of(scope, node.input[0])
+    sizes = np.abs(divisor.astype(np.int64))
+    return max(-least, most) > _WHOLE_HALVES or bool((sizes & (sizes - 1)).any())
+
+
+def divides_by_power_of_two(scope: Scope, node: NodeProto) -> bool:
+    """Whether what may be below 0 is divided by one constant of 2, 4, 8 and so on."""
+    value = scope.constant(node.input[1])
+    if value is None or value.size != 1 or value.dtype.kind not in "iu":
+        return False
+    number = int(value.reshape(-1)[0])
+    return number > 1 and number & (number - 1) == 0 and range_of(scope, node.input[0])[0] < 0
+
+
 def wraps(scope: Scope, node: NodeProto) -> bool:
     """Whether a Cast of integers to fewer than 32 bits may meet numbers of which it has to drop high bits."""
     before, behind = scope.type_of(node.input[0]), scope.type_of(node.output[0])
     if before is None or behind is None or behind.elem_type not in NARROW or _of_type(before.elem_type) == UNBOUNDED:
         return False
     least, most = _of_type(behind.elem_type)
-    given = _range_of(scope, node.input[0], 0)
+    given = range_of(scope, node.input[0])
     return given[0] < least or given[1] > most
+
+
+def range_of(scope: Scope, name: str) -> Bounds:
+    """Return between which numbers a tensor's lie."""
+    return _range_of(scope, name, 0)
 
 
 def _of_type(elem_type: int) -> Bounds:
@@ -75,6 +118,9 @@ def _given_by(scope: Scope, node: NodeProto, depth: int) -> Bounds:
 
     if node.op_type in _KEEPING:
         return of(0)
+    if node.op_type == "Sub" and (by := _divisor_left_of(scope, node)):
+        size, given = max(abs(each) for each in _range_of(scope, by, depth + 1)), of(0)
+        return (0 if given[0] >= 0 else 1 - size), (0 if given[1] <= 0 else size - 1)
     if node.op_type in _JOINING or node.op_type in _ARITHMETIC:
         places = _JOINING.get(node.op_type, ()) or range(len(node.input))
         found = [of(place) if node.input[place] else (0.0, 0.0) for place in places if place < len(node.input)]
@@ -98,6 +144,19 @@ def _given_by(scope: Scope, node: NodeProto, depth: int) -> Bounds:
         least, most = of(0)
         return max(-1, min(least, 1)), min(1, max(most, -1))
     return UNBOUNDED
+
+
+def _divisor_left_of(scope: Scope, node: NodeProto) -> str | None:
+    """Return by what a difference is the rest of a division: less the product of the quotient with the divisor."""
+    whole = scope.own_producer(node.input[1])
+    quotient = scope.own_producer(whole.input[0]) if whole is not None and whole.op_type == "Mul" else None
+    if whole is None or quotient is None or quotient.op_type != "Div" or quotient.input[0] != node.input[0]:
+        return None
+    by, times = quotient.input[1], whole.input[1]
+    numbers = [] if by == times else [worked_out(scope, each) for each in (by, times)]
+    found = [set(each.reshape(-1).tolist()) for each in numbers if each is not None]
+    is_one = len(found) == 2 and found[0] == found[1] and len(found[0]) == 1  # one of them is spread
+    return by if by == times or is_one else None
 
 
 def _longest(scope: Scope, node: NodeProto) -> float:

@@ -52,6 +52,7 @@ from padfix.operators.fused_layers import (
     takes_largest_off,
 )
 from padfix.operators.gates import divides_heads, product_traits
+from padfix.operators.integer_ranges import divides_by_power_of_two
 from padfix.operators.joined_traits import joined_traits
 from padfix.operators.layer_traits import dense_traits, group_norm_traits, layer_norm_traits
 from padfix.operators.lists import (
@@ -212,18 +213,9 @@ def _difference(scope: Scope, node: NodeProto) -> Traits:
         "less-own-log-sum": is_log_of_sum(scope, subtracted, node.input[0]),
         "by-own-sum": axes == 1,
         "by-own-sums": axes > 1,
-        "by-power-of-two": node.op_type == "Div" and _divides_by_power_of_two(scope, node.input[1]),
+        "by-power-of-two": node.op_type == "Div" and divides_by_power_of_two(scope, node),
         "by-zero": node.op_type == "Div" and (divisor := scope.constant(node.input[1])) is not None and 0 in divisor,
     }
-
-
-def _divides_by_power_of_two(scope: Scope, name: str) -> bool:
-    """Whether this is one constant of 2, 4, 8 and so on."""
-    value = scope.constant(name)
-    if value is None or value.size != 1 or value.dtype.kind not in "iu":
-        return False
-    number = int(value.reshape(-1)[0])
-    return number > 1 and number & (number - 1) == 0
 
 
 def _sum(scope: Scope, node: NodeProto) -> Traits:

@@ -20,7 +20,7 @@ from padfix.operators.fused_layers import (
     is_of_transposed_groups,
     is_product,
 )
-from padfix.operators.integer_ranges import wraps
+from padfix.operators.integer_ranges import is_beyond_halves, wraps
 from padfix.operators.lists import ON_ONE, is_given_number, joins_a_list
 from padfix.operators.long_results import ends_as_long, is_result_of_whole_numbers
 from padfix.operators.matrix_traits import matrix_traits
@@ -417,6 +417,7 @@ PLAINLY: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "Mod": lambda scope, node: {
         "spreads-first": is_spread(scope, node, 0) is not False,
         "cuts-off": attributes.integer(node, "fmod", 0) != 0,
+        "beyond-halves": is_beyond_halves(scope, node),
         "of-positive": all(is_positive_for_certain(scope, name, or_zero=True) for name in node.input),
         "reads-constant-bytes": reads_constant_bytes(scope, node),
         "numbers-images": gives_each_image_its_own(scope, node),

@@ -56,6 +56,7 @@ MARKS = (
     "read-untyped",  # Of comparisons: whether something reads what they give, and the model does not declare its type.
     "leaves-rows-out",  # Of Softmax, and its Exp: whether infinities leave whole rows out, or may as data decides.
     "masks-by-numbers",  # Of Softmax: whether a number that is added, and that halves hold, may mask whole rows.
+    "beyond-halves",  # Of Mod: whether half precision may not hold its integers, or their quotients.
     "squares-far",  # Of ReduceL2, LpPool and Sqrt: whether it is the root of squares that half precision may not hold.
     "narrow-integers",  # Of Neg: whether its data are integers of up to 32 bits.
     "slopes-of-all-axes",  # Of PRelu: whether its slopes have as many axes as the data, and another shape.
@@ -99,7 +100,7 @@ MARKS = (
     "less-own-log-sum",
     "by-own-sum",
     "by-own-sums",
-    "by-power-of-two",  # Of Div: whether integers are divided by one constant of 2, 4, 8 and so on.
+    "by-power-of-two",  # Of Div: whether integers that may be below 0 are divided by one constant of 2, 4, 8 and so on.
     "by-one-each",  # Of Div: whether a constant of several elements, as many as the result has, divides integers.
     "blocks-of-one",  # Of DepthToSpace and SpaceToDepth: whether a block is one element.
     "picks-lengths",  # Of Shape: whether it gives some of the lengths alone.

@@ -17,6 +17,7 @@ CONVOLUTION = (
     "{ Y = Conv <group = 2, pads = [%s], strides = [%s]> (X, w) }"
 )
 REST = "(int32[%s] A, int32[%s] B) => (int32[4,6] Y) { Y = Mod (A, B) }"
+REST_OF = "(int32[2,3] X) => (int32[2,3] Y) <int32 c = {%s}> { x = %s (X) Y = Mod (x, c) }"
 SIGNED_REST = "(int32[2,3] X) => (int32[2,3] Y) <int32[3] c = {3, -5, 7}> { Y = Mod <fmod = 1> (X, c) }"
 PICKED = "(float[%s] X) => (float[%s] Y) <int64[2,2] i = {0, 1, 1, 2}> { Y = Gather <axis = 1> (X, i) }"
 RESIZED = (
@@ -37,15 +38,24 @@ INFINITE = "(float[2,3] X) => (float[2,4] Y) <float v = {%s}, int64[4] p = {0, 0
 @pytest.mark.parametrize(
     ("text", "made"),
     [
-        (REST % ("4,1", "1,6"), {"Expand": 1, "Max": 1, "Mod": 1}),
-        (REST % ("4,6", "1,6"), {"Mod": 1}),
+        (REST % ("4,1", "1,6"), {"Equal": 1, "Where": 1, "Div": 2, "Mul": 2, "Sub": 2, "Add": 1}),
+        (REST % ("4,6", "1,6"), {"Equal": 1, "Where": 1, "Div": 2, "Mul": 2, "Sub": 2, "Add": 1}),
+        (REST_OF % (11, "Neg"), {"Neg": 1, "Div": 2, "Mul": 2, "Sub": 2, "Add": 1}),
+        (REST_OF % (16, "Abs"), {"Abs": 1, "Div": 1, "Mul": 1, "Sub": 1}),
+        (
+            "(uint8[2,3] X) => (int32[2,3] Y) <int32 c = {16}> { x = Cast <to = 6> (X) Y = Mod (x, c) }",
+            {"Cast": 1, "Mod": 1},
+        ),
         (SIGNED_REST, {"Div": 1, "Mul": 1, "Sub": 1}),
         (
             "(float[2,3] A, float[2,3] B) => (uint8[2,3] Y) { l = Less (A, B) Y = Cast <to = 2> (l) }",
             {"Less": 1, "Cast": 1},
         ),
         (PICKED % ("2,3,4,5", "2,2,2,4,5"), {"Gather": 1, "Reshape": 1}),
-        ("(int32[2,3] X) => (uint8[2,3] Y) { Y = Cast <to = 2> (X) }", {"Mod": 1, "Cast": 1}),
+        (
+            "(int32[2,3] X) => (uint8[2,3] Y) { Y = Cast <to = 2> (X) }",
+            {"Div": 2, "Mul": 2, "Sub": 2, "Add": 1, "Cast": 1},
+        ),
         (LIST, {"Mul": 1, "Add": 1}),
         ("(int32[2,3] X) => (int32[2,3] Y) <int32 c = {1}> { Y = Clip (X, c, c) }", {"Max": 1, "Min": 1}),
         (PICKED % ("2,3,4", "2,2,2,4"), {"Gather": 1}),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from onnx import TensorProto, helper
 
+from padfix.operators.constant_chains import worked_out
 from padfix.operators.long_results import steers
 from padfix.operators.numbers import JOINING_DOUBLES
 from padfix.operators.plain_traits import makes_batch
@@ -201,28 +202,51 @@ def remainder_forms(site: Site) -> Iterator[Form]:
         builder.output(site.node.output[0], builder.op("Mul", [rest, builder.op("Sign", [dividend])]))
         return Rewrite(builder.build(), trials_of(site), exact=True)
 
-    def left() -> Rewrite:
-        builder = site.builder()
-        dividend, divisor = (builder.input(name) for name in site.node.input)
-        whole = builder.op("Mul", [builder.op("Div", [dividend, divisor]), divisor])
-        builder.output(site.node.output[0], builder.op("Sub", [dividend, whole]))
-        return Rewrite(builder.build(), trials_of(site), exact=True)
-
     why_not = None if own.get("cuts-off") else Refusal("it has the sign of the divisor")
     parts: Operators = (("Abs", {}), ("Sign", {}), ("Mul", {"gate-second": False}))
     yield Form("the rest of magnitudes", (*parts, ("Mod", {**own, "of-positive": True})), write, why_not)
-    divisor = site.constant(1)
-    if why_not is None and site.elem_type(0) in FLOATS:
-        why_not = Refusal("a product of floats rounds")
-    elif why_not is None and (divisor is None or not divisor.all()):
-        why_not = Refusal("it divides by what may be 0, where a Div ends the process")
+    yield _left_by_quotient(site, own)
+
+
+def _left_by_quotient(site: Site, own: Traits) -> Form:
+    """Return the rest of a division as what the whole quotient leaves, however that is rounded.
+
+    It may have the other sign than the divisor, which is added then, before the rest is taken once more. By a 0, which
+    has no rest, a Div may end the process: what is not constant becomes 1 there.
+    """
+    divisor = worked_out(site.scope, site.input_name(1))
+    is_safe, settles = (
+        divisor is not None and bool(divisor.all()),
+        not own.get("cuts-off") and not own.get("of-positive"),
+    )
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        rest, by = (builder.input(name) for name in site.node.input)
+        if not is_safe:
+            dtype = helper.tensor_dtype_to_np_dtype(site.elem_type(1))
+            none, one = (builder.constant(np.array(each, dtype), "number") for each in (0, 1))
+            by = builder.op("Where", [builder.op("Equal", [by, none]), one, by])
+        rest = builder.op("Sub", [rest, builder.op("Mul", [builder.op("Div", [rest, by]), by])])
+        if settles:
+            rest = builder.op("Add", [rest, by])
+            rest = builder.op("Sub", [rest, builder.op("Mul", [builder.op("Div", [rest, by]), by])])
+        builder.output(site.node.output[0], rest)
+        return Rewrite(builder.build(), trials_of(site), exact=True)
+
     kept = {each: own.get(each) for each in ("numbers", "axes", "alike", "channels-last", "type", "of-longs")}
+    asking: Operators = () if is_safe else (("Equal", kept), ("Where", kept))
     whole: Operators = (
+        *asking,
         ("Div", {**kept, "changes-numbers": True}),
         ("Mul", {**kept, "gate-second": False}),
         ("Sub", kept),
+        *((("Add", kept),) if settles else ()),
     )
-    yield Form("what a whole quotient leaves", whole, left, why_not)
+    why_not = Refusal("a product of floats rounds") if site.elem_type(0) in FLOATS else None
+    if why_not is None and settles and site.elem_type(0) not in _SIGNED:
+        why_not = Refusal("its integers may not hold the divisor beside the rest")
+    return Form("what a whole quotient leaves", whole, write, why_not)
 
 
 def logic_forms(site: Site) -> Iterator[Form]:
