@@ -178,6 +178,8 @@ class _Pipeline:
         if self._place_bodies(found):
             return True
         changed, left = self._correct(found)
+        if any(each.moves and each.apply is not None for _, each in found):
+            return True
         lowering = [each for each in left if each[1].lowers]
         left = [each for each in left if not each[1].lowers]
         if self._move(self._matches(scopes), opset, left):

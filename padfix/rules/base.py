@@ -223,6 +223,7 @@ class Correction:
         lowers: Whether that is below the one it is written for.
         inlines: Whether what is wrong is that this is a function, whose nodes should stand in the place of its calls;
             or a body, which :attr:`apply` puts in the place of what holds it.
+        moves: Whether :attr:`apply` adds nodes before others, so that all is read again before anything else is done.
     """
 
     finding: Finding
@@ -230,6 +231,7 @@ class Correction:
     opset: int | None = None
     lowers: bool = False
     inlines: bool = False
+    moves: bool = False
 
 
 class ScopeRule(Rule):

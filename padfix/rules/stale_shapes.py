@@ -5,15 +5,17 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 from onnx import FunctionProto, GraphProto, NodeProto, TensorProto, TypeProto, ValueInfoProto, helper, numpy_helper
 
 from padfix.graph.scopes import OVERRIDABLE_SINCE, Dimension, Scope, ValueType, label, names_of
 from padfix.graph.types import contradicts, value_type
-from padfix.operators.numbers import numbers_of
+from padfix.operators.numbers import name_of, numbers_of
 from padfix.results import Finding
 from padfix.rules.base import Correction, ScopeRule
+from padfix.rules.build.declared_constants import constant_kinds
 from padfix.rules.build.forms import SHAPE_AS_INPUT_SINCE
 from padfix.rules.build.objections import Objection, worst_objection
 from padfix.targets import DECLARED, Target
@@ -34,6 +36,8 @@ _FIXED: Traits = {"sizes": "static", "shape-given": True, "of-input": False, "in
 _BEFORE_NEW = 13
 """The version of files before the one that came with opset 28."""
 
+_Container = GraphProto | FunctionProto
+
 _MEASURING = ("Shape", "Size")
 """Operators that read the lengths of their data, and nothing else of them."""
 
@@ -48,19 +52,19 @@ class StaleShapes(ScopeRule):
     some runtimes refuse the model. Where a target's facts say that it refuses lengths of inner values that are left
     open, these are reported as well: shape inference writes them for every model with open inputs. So are lengths of
     inputs that a target wants told (`--shape`), an output of which the type alone is declared, and names of nodes and
-    outputs, where a target refuses that, inputs that nothing reads, and files of ONNX's first three versions, where a
-    target misreads these.
+    outputs, where a target refuses that, inputs and constants that nothing reads, constants of a type that it can't
+    hold as they are written, and files of ONNX's first three versions, where a target misreads these.
 
     padfix itself never believes a declared shape except those of the model's inputs. `convert` deletes a `value_info`
     that is contradicted or that the target refuses, the shape that a body declares for its input or output, and
-    corrects the shape of a model's output, or declares one, names such nodes otherwise, and lets an Identity read such
-    an input. An old file it writes as one of version 4, without the constants that it lists among the inputs: no caller
-    could replace them before either. Where the body of a Loop declares a list of one for the number of its turn, it is
-    given the number, and makes the list itself.
+    corrects the shape of a model's output, or declares one, names such nodes otherwise, leaves such constants out or
+    writes them otherwise, and lets an Identity read such an input. An old file it writes as one of version 4, without
+    the constants that it lists among the inputs: no caller could replace them before either. Where the body of a Loop
+    declares a list of one for the number of its turn, it is given the number, and makes the list itself.
     Symbolic and unknown lengths contradict nothing.
 
     Refused: open lengths of inputs, which only you know, and inputs and outputs of a name, of a type or of as many axes
-    as the target takes none of; a shape that can't be worked out is not reported.
+    as the target takes none of, or with a default of such a type; a shape that can't be worked out is not reported.
 
     Before, opset 17:
 
@@ -99,6 +103,7 @@ class StaleShapes(ScopeRule):
             found = self.scope_finding(scope, left_open[0], says, hint, DECLARED)
             yield Correction(dataclasses.replace(found, severity=objection.severity), _remover(scope, left_open))
         yield from self._odd_names(scope, target)
+        yield from self._refused_constants(scope, container, target)
         if isinstance(container, FunctionProto):
             return
         yield from self._odd_version(scope, container, target)
@@ -192,6 +197,23 @@ class StaleShapes(ScopeRule):
             hint = f"padfix convert --target {target.name} lets a node read it."
             found = self.scope_finding(scope, unread[0], says, hint, "input")
             yield Correction(dataclasses.replace(found, severity=objection.severity), _reader(scope, unread))
+
+    def _refused_constants(
+        self, scope: Scope, container: GraphProto | FunctionProto, target: Target
+    ) -> Iterator[Correction]:
+        """Yield a correction of each kind of constants that the target can't hold as they are, or needs not hold."""
+        for kind in constant_kinds(scope, container) if target.facts else ():
+            refused = {}
+            for name, elem_type in kind.tensors:
+                said: Traits = {**_FIXED, kind.mark: True, "type": name_of(elem_type)}
+                if (objection := worst_objection(target, DECLARED, scope.opset, said)) is not None:
+                    refused[name] = objection
+            for name, objection in list(refused.items())[:1]:
+                says = f"{kind.says.format(name)} {objection.sentence(target, kind.of)}"
+                found = self.scope_finding(scope, name, says, kind.hint.format(target.name), kind.of)
+                found = dataclasses.replace(found, severity=objection.severity, fixable=kind.mend is not None)
+                mend = None if kind.mend is None else partial(kind.mend, frozenset(refused))
+                yield Correction(found, mend, moves=kind.moves)
 
     def _without_shape(self, scope: Scope, graph: GraphProto, target: Target) -> Iterator[Correction]:
         """Yield a correction for each output of which nothing but the type is declared, where the target minds.

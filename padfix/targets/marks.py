@@ -11,6 +11,12 @@ MARKS = (
     "odd-node",
     "old-file",  # Of files: whether ONNX's version is one that lists constants among the inputs.
     "new-file",  # Of files: whether ONNX's version is one that came with opset 28.
+    # Of constants: whether an input has it as its default; whether nothing reads it, or something does that quantizes
+    # nothing; whether its elements are written one by one and not as bytes.
+    "default-of-input",
+    "unread-constant",
+    "read-constant",
+    "elements-apart",
     "unread",  # Of inputs of the model: whether nothing reads more of it than its lengths.
     "strided",  # Of convolutions, transposed convolutions and pools.
     "far-strides",

@@ -152,6 +152,11 @@ MADE_BY_FORMS: dict[str, set[str]] = {
     "Transpose": {"about-a-product", "over-batch"},
     "value_info": {
         "axes",
+        "default-of-input",
+        "elements-apart",
+        "read-constant",
+        "type",
+        "unread-constant",
         "inputs",
         "numbers",
         "odd-node",

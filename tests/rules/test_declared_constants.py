@@ -1,0 +1,75 @@
+"""Constants that a target can't hold as they are written: left out, written otherwise, or declined."""
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+from onnx.parser import parse_model as parse
+
+import padfix
+from padfix.errors import RefusedError
+
+HEAD = '<ir_version: 8, opset_import: ["" : 17]>'
+
+
+def _converted(model: onnx.ModelProto, target: str, tmp_path: Path) -> onnx.ModelProto:
+    onnx.save(model, tmp_path / "model.onnx")
+    padfix.convert(tmp_path / "model.onnx", tmp_path / "after.onnx", target=target)
+    assert not padfix.check(tmp_path / "after.onnx", target=target).findings
+    return onnx.load(tmp_path / "after.onnx")
+
+
+@pytest.mark.parametrize(("dtype", "is_kept"), [(np.bool_, False), (np.uint16, False), (np.int32, True)])
+def test_a_constant_that_nothing_reads_is_left_out_where_the_target_holds_none_of_its_type(
+    dtype: type, is_kept: bool, tmp_path: Path
+) -> None:
+    model = parse(f"{HEAD} g (float[2,3] X) => (float[2,3] Y) {{ Y = Relu (X) }}")
+    model.graph.initializer.append(numpy_helper.from_array(np.ones(1, dtype), "c"))
+    after = _converted(model, "opencv@4.14", tmp_path)
+    assert [each.name for each in after.graph.initializer] == (["c"] if is_kept else [])
+
+
+def test_a_default_of_a_type_that_the_target_does_not_hold_is_declined(tmp_path: Path) -> None:
+    model = parse(f"{HEAD} g (float[2,3] X, bool[3] c) => (float[2,3] Y) {{ Z = Neg (X) Y = Where (c, X, Z) }}")
+    model.graph.initializer.append(numpy_helper.from_array(np.ones(3, np.bool_), "c"))
+    onnx.save(model, tmp_path / "model.onnx")
+    with pytest.raises(RefusedError, match="default"):
+        padfix.convert(tmp_path / "model.onnx", tmp_path / "after.onnx", target="opencv@4.14")
+
+
+@pytest.mark.parametrize("by_node", [False, True])
+@pytest.mark.parametrize(("elem_type", "is_read"), [(TensorProto.BOOL, False), (TensorProto.BOOL, True), (13, True)])
+def test_elements_that_are_written_one_by_one_become_bytes(
+    elem_type: int, by_node: bool, is_read: bool, tmp_path: Path
+) -> None:
+    nodes = "f = Cast <to = 1> (c) Y = Mul (X, f)" if is_read else "Y = Relu (X)"
+    model = parse(f"{HEAD} g (float[2,3] X) => (float[2,3] Y) {{ {nodes} }}")
+    told = helper.make_tensor("c", elem_type, [3], [1, 0, 1])
+    assert not told.HasField("raw_data")
+    if by_node:
+        model.graph.node.insert(0, helper.make_node("Constant", [], ["c"], value=told))
+    else:
+        model.graph.initializer.append(told)
+    graph = _converted(model, "opencv@5.0.0.93", tmp_path).graph
+    (held,) = [*graph.initializer, *(node.attribute[0].t for node in graph.node if node.op_type == "Constant")]
+    assert held.HasField("raw_data")
+    assert not held.int32_data
+    assert not held.uint64_data
+    assert list(numpy_helper.to_array(held)) == [1, 0, 1]
+
+
+@pytest.mark.parametrize("by_node", [False, True])
+def test_integers_that_the_target_does_not_hold_are_cast_from_those_of_64_bits(by_node: bool, tmp_path: Path) -> None:
+    nodes = "a = Abs (X) f = Floor (a) i = Cast <to = 12> (f) s = Mul (i, c) Y = Cast <to = 1> (s)"
+    model = parse(f"{HEAD} g (float[2,3] X) => (float[2,3] Y) {{ {nodes} }}")
+    told = numpy_helper.from_array(np.array([1, 2, 3], np.uint32), "c")
+    if by_node:
+        model.graph.node.insert(0, helper.make_node("Constant", [], ["c"], value=told))
+    else:
+        model.graph.initializer.append(told)
+    graph = _converted(model, "opencv@4.14", tmp_path).graph
+    held = [*graph.initializer, *(node.attribute[0].t for node in graph.node if node.op_type == "Constant")]
+    assert [each.data_type for each in held] == [TensorProto.INT64]
+    assert sum(node.op_type == "Cast" for node in graph.node) == 3
