@@ -11,6 +11,7 @@ from padfix.graph import attributes
 from padfix.graph.scopes import Scope, normal_domain
 from padfix.operators.axis_order import order_traits
 from padfix.operators.batches import OF_IMAGES, is_of_another_batch, is_of_unlike_batches
+from padfix.operators.both_ways import reads_both_ways
 from padfix.operators.constant_chains import (
     gives_constant,
     is_constant_boolean,
@@ -105,6 +106,7 @@ def traits_of(scope: Scope, node: NodeProto) -> Traits | None:
     found["constants-again"] = reads_constant_again(scope, node)
     found["number-again"] = weighs_number_again(scope, node)
     found["constants-turned"] = reads_turned_constant(scope, node)
+    found["weights-both-ways"] = reads_both_ways(scope, node)
     found.update(far_numbers(scope, node))
     found["constant-booleans"] = any(is_constant_boolean(scope, name) for name in node.input)
     if node.op_type in (*ON_ONE, *PLACES, *QUANTIZERS, *SOFTENING):

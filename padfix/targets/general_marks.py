@@ -31,6 +31,7 @@ GENERAL_MARKS = (
     "constants-by-nodes",
     "constants-again",
     "constants-turned",
+    "weights-both-ways",
     "number-again",  # Of all: whether they have a constant of one element for a weight that arithmetic has before.
     "reads-unsigned-bytes",  # Of all: whether it reads a constant of bytes without a sign.
     # Of all: whether it reads lengths as a Shape lists them, whether it alone leaves lengths to run time, or makes a

@@ -31,7 +31,7 @@ from padfix.rules.build.node_trials import as_declared, chain_trial, trials_of
 from padfix.rules.build.objections import Operators
 from padfix.targets.traits import Traits
 
-CONSTANTS_APART = ("constants-again", "constants-turned", "number-again")
+CONSTANTS_APART = ("constants-again", "constants-turned", "number-again", "weights-both-ways")
 """What is said of a node that wants constants which nothing else reads."""
 
 _ASKING = frozenset(("And", "Not", "Or", "Where", "Xor"))
@@ -83,7 +83,8 @@ def initialized_form(site: Site) -> Form:
     inputs = list(site.node.input)
 
     def copy_of(name: str) -> np.ndarray | None:
-        is_shared = again and (len(scope.consumers(name)) > 1 or inputs.count(name) > 1)
+        is_weight = bool(own.get("weights-both-ways")) and name == inputs[1]  # which may be a view of the other's
+        is_shared = is_weight or (again and (len(scope.consumers(name)) > 1 or inputs.count(name) > 1))
         if is_shared:
             return worked_out(scope, name)
         return scope.constant(name) if name and is_given_by_node(scope, name) else None
