@@ -72,7 +72,7 @@ def saved(node: str, folder: Path) -> Path:
         ("a = Constant <value = float {2}> () Y = Mul (X, a)", ["Mul"]),
         ("p = Pow (v, v) Y = Mul (X, p)", ["Mul"]),
         ("OneHot (H, D, VV)", ["Equal", "Equal", "Where", "Where"]),
-        ("p = Neg (L) Y = Add (X, p)", ["Add"]),
+        ("p = Neg (L) Y = Add (X, p)", ["Sub"]),
         ("Z = Reshape (Q2, F4) a = Tanh (Z) b = Reshape (a, F2) Y = Neg (b)", ["Neg", "Tanh"]),
         ("Z = Reshape (Q2, F4) Y = Softmax <axis = 1> (Z)", ["Gather", "Gather", "Softmax"]),
         ("Softmax <axis = 2> (X)", ["Gather", "Gather", "Softmax"]),
