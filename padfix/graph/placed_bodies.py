@@ -1,4 +1,4 @@
-"""The nodes of a body in the place of the If, Loop or Scan that holds it, as often as it runs, or of both branches."""
+"""The nodes of a body in the place of the node that holds it, as often as it runs, or of both branches of an If."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from onnx import GraphProto, NodeProto, TensorProto, helper, numpy_helper
+from onnx import GraphProto, NodeProto, SparseTensorProto, TensorProto, helper, numpy_helper
 
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope, bodies_of, names_of, outer_names_of, weights_of
+from padfix.graph.sparse import dense
 from padfix.graph.splice import NewNames, add_constants, drop_unread
 
 _AXES_AS_INPUT_SINCE = 13
@@ -35,7 +36,7 @@ def put_in_place(scope: Scope, output: str, attribute: str, turns: int) -> None:
 
     Args:
         scope: Where the node stands; its container is edited.
-        output: An output of an If, Loop or Scan.
+        output: An output of an If, Loop, Scan or SequenceMap.
         attribute: Which of its bodies.
         turns: How often this runs; once, of an If.
     """
@@ -106,6 +107,8 @@ class _Turns:
         self._unique = unique
         self._shared = {tensor.name: self._unique(tensor.name) for tensor in weights_of(body)}
         self.tensors = [_renamed(tensor, self._shared[tensor.name]) for tensor in body.initializer]
+        for sparse in body.sparse_initializer:
+            self._write_out(sparse)
         results = names_of(body.output)
         self._scanned = attributes.integer(holder, "num_scan_inputs", 0) or 0
         match holder.op_type:
@@ -115,7 +118,14 @@ class _Turns:
                 self._states, self._results = list(holder.input[: len(holder.input) - self._scanned]), results
             case _:
                 self._states, self._results = [], results
+        self._lists = {name for name in holder.input if name == holder.input[0] or scope.type_of(name) is None}
         self._kept = len(results) if holder.op_type == "If" else len(self._states)
+
+    def _write_out(self, sparse: SparseTensorProto) -> None:
+        """Keep all elements of a sparse constant; its own list of them has the name that it had in the body."""
+        whole = dense(sparse, numpy_helper.to_array)
+        if whole is not None:
+            self.tensors.append(numpy_helper.from_array(whole, self._shared[sparse.values.name]))
 
     def nodes(self, turns: int) -> list[NodeProto]:
         """Return the nodes of all turns, and what makes the outputs of the whole of theirs."""
@@ -170,6 +180,8 @@ class _Turns:
             ]
             given = [self._constant(value, name) for value, name in zip(steering, ("turn", "on"), strict=True)]
             return [*given, *states]
+        if self.holder.op_type == "SequenceMap":
+            return [self._held(name, turn, nodes) if name in self._lists else name for name in self.holder.input]
         axes = attributes.integers(self.holder, "scan_input_axes") or [0] * self._scanned
         backwards = attributes.integers(self.holder, "scan_input_directions") or [0] * self._scanned
         taken = list(states)
@@ -179,10 +191,19 @@ class _Turns:
             nodes.append(self._node("Gather", [name, index], taken[-1], axis=axis))
         return taken
 
+    def _held(self, name: str, turn: int, nodes: list[NodeProto]) -> str:
+        """Return the tensor that a list holds at a place."""
+        taken = self._unique(name)
+        nodes.append(self._node("SequenceAt", [name, self._constant(np.array(turn, np.int64), "place")], taken))
+        return taken
+
     def _join(self, place: int, listed: Sequence[str], nodes: list[NodeProto]) -> None:
         """Put what the turns give for one output side by side."""
         outputs = self.holder.output[self._kept :]
         if place >= len(outputs) or not outputs[place]:
+            return
+        if self.holder.op_type == "SequenceMap":
+            nodes.append(self._node("SequenceConstruct", listed, outputs[place]))
             return
         axes = attributes.integers(self.holder, "scan_output_axes") or [0] * len(outputs)
         backwards = attributes.integers(self.holder, "scan_output_directions") or [0] * len(outputs)

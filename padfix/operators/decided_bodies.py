@@ -10,6 +10,7 @@ from padfix.graph import attributes
 from padfix.graph.scopes import Scope, all_nodes, bodies_of, normal_domain
 from padfix.operators.constant_chains import worked_out
 from padfix.operators.counted_turns import turns_of
+from padfix.operators.sequences import listed
 from padfix.operators.written import wrong_arity
 
 MOST_NODES = 2000
@@ -27,7 +28,7 @@ class Decided:
 
 
 def decided_body(scope: Scope, node: NodeProto) -> Decided | None:
-    """Return which body of an If, Loop or Scan is run, and how often; None where data decide, or never.
+    """Return which body of an If, Loop, Scan or SequenceMap is run, and how often; None where data decide, or never.
 
     None in a function as well, where calls decide.
     """
@@ -45,6 +46,8 @@ def decided_body(scope: Scope, node: NodeProto) -> Decided | None:
             decided = _counted(scope, node)
         case "Scan":
             decided = _scanned(scope, node)
+        case "SequenceMap":
+            decided = _mapped(scope, node)
         case _:
             return None
     bodies = dict(bodies_of(node))
@@ -74,3 +77,11 @@ def _scanned(scope: Scope, node: NodeProto) -> Decided | None:
         return None
     length = known.shape[axis]
     return Decided("body", length) if isinstance(length, int) and length > 0 else None
+
+
+def _mapped(scope: Scope, node: NodeProto) -> Decided | None:
+    """Return the turns of a SequenceMap over lists of which it is known what they hold."""
+    lists = [name for name in node.input if name == node.input[0] or scope.type_of(name) is None]
+    lengths = {None if (held := listed(scope, name)) is None else len(held.pieces) for name in lists}
+    length = lengths.pop()
+    return Decided("body", length) if length and not lengths else None

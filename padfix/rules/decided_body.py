@@ -18,7 +18,7 @@ from padfix.rules.build.objections import Objection, worst_objection
 from padfix.rules.build.scan_forms import counts_from_end_alone
 from padfix.targets import Target
 
-_HOLDERS = ("If", "Loop", "Scan")
+_HOLDERS = ("If", "Loop", "Scan", "SequenceMap")
 
 
 class DecidedBody(ScopeRule):
@@ -29,9 +29,9 @@ class DecidedBody(ScopeRule):
     With fixed lengths (`--shape`) there is nothing left to decide.
 
     padfix puts the nodes of the branch that is taken in the place of the If, and those of all turns, one after the
-    other, in the place of a Loop or Scan, before it looks at anything else. The branch that is not taken goes, and so
-    does what only led to it. Where data decide, both branches take the place of the If, and a Where chooses among their
-    results: they cost the time of both.
+    other, in the place of a Loop, Scan or SequenceMap, before it looks at anything else. The branch that is not taken
+    goes, and so does what only led to it. Where data decide, both branches take the place of the If, and a Where
+    chooses among their results: they cost the time of both.
 
     Refused: what data decide where branches give other shapes, or might fail for data that the If keeps from them
     (places and lengths that are computed, whole numbers that are divided by 0); turns that data end; more than 2,000

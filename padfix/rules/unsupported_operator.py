@@ -370,7 +370,7 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "Not": truth_forms,
     **dict.fromkeys(("Elu", "HardSwish", "LeakyRelu", "Sigmoid"), _by_itself),
     "Relu": _first(_by_itself, signed_forms),
-    **dict.fromkeys(("If", "Loop"), _undecided),
+    **dict.fromkeys(("If", "Loop", "SequenceMap"), _undecided),
     "Scan": _first(scan_forms, _undecided),
     "Erf": _first(_by_itself, erf_forms),
     **dict.fromkeys(JOINING_TRUTHS, rows_first(logic_forms)),

@@ -217,3 +217,21 @@ def test_branches_of_an_opset_without_a_choice_are_declined(tmp_path: Path) -> N
         each for each in padfix.check(source, target="qnn").findings if each.op_type == "If" and each.rule != "PF303"
     ]
     assert [(each.rule, each.fixable) for each in found] == [("PF306", False)]
+
+
+@pytest.mark.parametrize("target", ["openvino", "tract", "mnn"])
+def test_a_body_stands_once_for_each_that_a_list_holds(target: str, tmp_path: Path) -> None:
+    model = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["" : 17]> g (float[2,6] X, float[2,2] B) => (float[2,6] Y) {
+          n = Constant <value_int = 2> ()
+          parts = SplitToSequence <axis = 1> (X, n)
+          sums = SequenceMap (parts, B) <body = f (float[2,2] a, float[2,2] b) => (float[2,2] c) { c = Add (a, b) }>
+          Y = ConcatFromSequence <axis = 1> (sums)
+        }"""
+    )
+    onnx.save(model, tmp_path / "model.onnx")
+    assert "PF309" in {each.rule for each in padfix.check(tmp_path / "model.onnx", target=target).findings}
+    padfix.convert(tmp_path / "model.onnx", tmp_path / "result.onnx", target=target)
+    after = onnx.load(tmp_path / "result.onnx")
+    assert [node.op_type for node in after.graph.node].count("Add") == 3
+    assert "SequenceMap" not in {node.op_type for node in after.graph.node}
