@@ -26,6 +26,11 @@ def branch_traits(scope: Scope, node: NodeProto) -> Traits:
     }
 
 
+def loop_traits(scope: Scope, node: NodeProto) -> Traits:
+    """Return whether a Loop is told nothing but how often to turn: it has no condition, and hands nothing on."""
+    return {"counts-alone": not any(node.input[1:])}
+
+
 def scan_traits(scope: Scope, node: NodeProto) -> Traits:
     """Return what the body of a Scan leaves to its readers: types of what it is given, axes to count from the end of.
 

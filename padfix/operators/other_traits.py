@@ -22,7 +22,7 @@ from padfix.operators.axis_order import (
     spreads_data,
 )
 from padfix.operators.batches import gives_each_image_its_own
-from padfix.operators.branches import branch_traits, scan_traits
+from padfix.operators.branches import branch_traits, loop_traits, scan_traits
 from padfix.operators.clip import cuts_window_off_zero
 from padfix.operators.constant_chains import is_constant, is_worked_out_of_open, reads_constant_bytes
 from padfix.operators.counted_images import computes_with_count
@@ -405,6 +405,7 @@ OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "SpaceToDepth": _space_to_depth,
     "Hardmax": _along_an_axis,
     "If": branch_traits,
+    "Loop": loop_traits,
     "Scan": scan_traits,
     **dict.fromkeys(("Flatten", "InstanceNormalization"), _on_images),
     **dict.fromkeys(JOINING, _pairing(_joining)),

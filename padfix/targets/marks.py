@@ -77,6 +77,7 @@ MARKS = (
     "asks-neither",  # Of IsInf: whether it asks neither for infinity nor for what is below all numbers.
     "zero-factor",  # Of HardSigmoid and Selu: whether alpha, beta or gamma is written as 0.
     "gives-places",  # Of TopK: whether its places are read.
+    "counts-alone",  # Of Loop: whether it has no condition, and hands nothing from one turn to the next.
     "untyped-body",  # Of Scan: whether its body does not tell of which type what it is given is.
     "axes-from-untold-end",  # Of the same: whether axes count from the end of slices without a shape in the body.
     "axis-from-end",  # Of Softmax, LogSoftmax and Hardmax, and of LayerNormalization.

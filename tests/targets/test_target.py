@@ -302,6 +302,8 @@ EXAMPLES = {
     "Trilu": "(float[1,2,2] X) => (float[1,2,2] Y) { Y = Trilu (X) }",
     "If": "(bool C) => (float Y) { Y = If (C) <then_branch = t () => (float A) { A = Constant <value = float {1}> () },"
     " else_branch = e () => (float B) { B = Constant <value = float {2}> () }> }",
+    "Loop": '(int64 n) => (float[A,2] Y) { Y = Loop (n, "") <body = b (int64 i, bool c) => (bool d, float[2] p) '
+    "{ d = Identity (c) p = RandomNormal <shape = [2]> () }> }",
     "Scan": "(float[1,2] X) => (float[1,2] Y) { Y = Scan <num_scan_inputs = 1, "
     "body = b (float[2] A) => (float[2] B) { B = Neg (A) }> (X) }",
     **{name: f"(float[1,2] X) => (float[1,2] Y) {{ Y = {name} (X) }}" for name in ("Dropout", "Identity")},
