@@ -25,11 +25,11 @@ def reads_both_ways(scope: Scope, node: NodeProto) -> bool:
 
     Square: as many rows as columns, or as many channels as a convolution gives. A Conv and a ConvTranspose take the
     first two axes of their weights for each other's. What only names, cuts or adds axes of length 1 in between is
-    looked through, and for products a Transpose of the last two.
+    looked through, and for products a Transpose of the last two. A constant that a caller may replace is one as well.
     """
     weights = node.input[1] if len(node.input) > 1 else ""
     way = _way_of(scope, node, weights) if weights else None
-    if way is None or not is_of_constants(scope, weights):
+    if way is None or not (scope.is_initializer(weights) or is_of_constants(scope, weights)):
         return False
     root, is_turned = _root(scope, weights, of_layer=node.op_type in _LAYERS)
     owner = scope.owner(root)
