@@ -36,7 +36,7 @@ from padfix.operators.repeats import multiplies_copies, repeats_many_axes
 from padfix.operators.sequences import length_traits, place_traits
 from padfix.operators.shape_questions import any_of, is_spread
 from padfix.operators.taken_axes import LEAST_RANK
-from padfix.operators.told_lengths import measures_images
+from padfix.operators.told_lengths import may_keep_lengths, measures_images
 from padfix.targets.traits import Trait, Traits
 
 _TOLD_TO_TRAIN_SINCE = 14
@@ -287,6 +287,7 @@ def _expand(scope: Scope, node: NodeProto) -> Traits:
         "multiplied-copies": multiplies_copies(scope, node),
         "measures-images": measures_images(scope, node),
         "lengths-computed": scope.constant(node.input[1]) is None,
+        "may-keep-lengths": scope.constant(node.input[1]) is None and may_keep_lengths(scope, node),
         "fewer-lengths": _lists_fewer_lengths(scope, node),
     }
     if scope.constant(node.input[0]) is not None:

@@ -103,6 +103,43 @@ def measures_images(scope: Scope, node: NodeProto) -> bool:
     return told is not None and not all(isinstance(each, int) for each in told)
 
 
+def may_keep_lengths(scope: Scope, node: NodeProto) -> bool:
+    """Whether an Expand may be given a length of 1, or none, by run time where its data are longer, and stay so."""
+    if _is_own_for_one(scope, node):
+        return False
+    data, listed = scope.type_of(node.input[0]), told_lengths(scope, node.input[1], of=node.input[0])
+    if data is None or data.shape is None or listed is None:
+        return True
+    told = [1] * (len(data.shape) - len(listed)) + listed[max(0, len(listed) - len(data.shape)) :]
+    pairs = zip(data.shape, told, strict=True)
+    return any(own != 1 and given != own and (given is None or given == 1) for own, given in pairs)
+
+
+def _is_own_for_one(scope: Scope, node: NodeProto) -> bool:
+    """Whether an Expand is given the measured lengths of its data wherever it would be given a 1.
+
+    There, 1 less than they are is added.
+    """
+    total = _made_by(scope, node.input[1], "Add")
+    added = None if total is None else _made_by(scope, total.input[1], "Mul")
+    if total is None or added is None:
+        return False
+    truth, less = _made_by(scope, added.input[0], "Cast"), _made_by(scope, added.input[1], "Sub")
+    asked = None if truth is None else _made_by(scope, truth.input[0], "Equal")
+    cast = None if less is None else _made_by(scope, less.input[0], "Cast")
+    measured = None if cast is None else _made_by(scope, cast.input[0], "Shape")
+    if asked is None or measured is None or less is None:
+        return False
+    ones = [scope.constant(each.input[1]) for each in (asked, less)]
+    is_of_own = asked.input[0] == total.input[0] and [*measured.input] == [node.input[0]] and not measured.attribute
+    return is_of_own and all(each is not None and each.size == 1 and each == 1 for each in ones)
+
+
+def _made_by(scope: Scope, name: str, op_type: str) -> NodeProto | None:
+    node = scope.own_producer(name)
+    return None if node is None or node.op_type != op_type or normal_domain(node.domain) else node
+
+
 def elements_taken(
     scope: Scope, node: NodeProto, listed: list[Element], value_of: ValueOf | None = None
 ) -> list[Element] | None:

@@ -403,6 +403,8 @@ MARKS = (
     "gives-signed-bytes",  # Of Cast and CastLike: whether it gives bytes with one.
     "training-given",  # Of Dropout: whether an input tells if it trains.
     "adds-axes",  # Of Expand: whether it gives more axes than its data of three and more have.
+    # Of Expand: whether lengths that are computed may be 1 where its data are longer.
+    "may-keep-lengths",
     # Of Expand: whether the lengths are computed, and whether they are those of the last axes of its data alone.
     "lengths-computed",
     "fewer-lengths",

@@ -18,6 +18,14 @@ ERASED = """(float[3,4] X, float[1,4] Z) => (float[a,b] Y) <int64 p = {1}>
 HALVES = """(float[1,2,4,4] X) => (float[1,2,a,b] Y) <float[0] r = {}, float[4] s = {1, 1, %s}>
 { Y = Resize <mode = "%s", coordinate_transformation_mode = "tf_half_pixel_for_nn", nearest_mode = "%s"> (X, r, s) }"""
 
+LATE = (
+    "(float[1,3,H,4] X) => (float[1,3,G,4] Y) <int64[1] i = {2}, int64[2] n = {0, 0}, int64[3] m = {0, 0, 0}, "
+    "int64[1] z = {0}, float h = {0.5}, float none = {0}, float most = {9}> "
+    "{ s = Shape (X) a = Gather (s, i) b = Cast <to = 1> (a) f = Mul (b, h) %s e = Cast <to = 7> (d) "
+    "p = Concat <axis = 0> (n, e, m, e, z) Y = Pad (X, p) }"
+)
+FED_LENGTHS = "(float[%s] X, int64[%s] p) => (float[A,B,C] Y) { Y = Expand (X, p) }"
+
 
 @pytest.mark.parametrize(
     ("graph", "written"),
@@ -57,3 +65,37 @@ def test_sequences_that_are_constructed_are_erased_from(tmp_path: Path) -> None:
     assert found == Counter(SequenceConstruct=1, SequenceErase=1, ConcatFromSequence=1)
     with pytest.raises(RefusedError):
         operators_for(ERASED % "SplitToSequence (X)", "tvm", tmp_path, 17, 8)
+
+
+@pytest.mark.parametrize(
+    ("made", "written"),
+    [
+        ("d = Relu (f)", {"Max": 1}),
+        ("d = Clip (f, none, most)", {"Max": 1, "Min": 1}),
+        ("d = Ceil (f)", {"Less": 1, "Add": 1}),
+        ("d = Floor (f)", {"Less": 1, "Sub": 1}),
+        ("d = Abs (f)", {"Abs": 1}),
+    ],
+)
+def test_lengths_are_made_of_others_before_it_runs(made: str, written: dict[str, int], tmp_path: Path) -> None:
+    found = operators_for(LATE % made, "tvm", tmp_path, 17, 8)
+    given = Counter(Shape=1, Gather=1, Mul=1, Concat=1, Pad=1)
+    assert {name: count for name, count in (found - given).items() if name != "Cast"} == written
+
+
+@pytest.mark.parametrize(
+    ("shape", "lengths", "is_written"),
+    [("1,3,1", "3", True), ("2,3,1", "1", True), ("1,1,1", "3", False)],
+)
+def test_a_length_of_one_that_is_fed_keeps_longer_data(
+    shape: str, lengths: str, is_written: bool, tmp_path: Path
+) -> None:
+    found = operators_for(FED_LENGTHS % (shape, lengths), "tvm", tmp_path, 17, 8)
+    assert (found["Shape"] == 1) == is_written
+
+
+@pytest.mark.parametrize("compared", ["c", "s"])
+def test_lengths_are_compared_one_by_one(compared: str, tmp_path: Path) -> None:
+    text = f"(float[A,3,B] X) => (bool[3] Y) <int64[1] c = {{1}}> {{ s = Shape (X) Y = Equal (s, {compared}) }}"
+    found = operators_for(text, "tvm", tmp_path, 17, 8)
+    assert found["Equal"] == 1 and found["Cast"] >= 1

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from onnx import TensorProto
 
 from padfix.graph.dependence import reached
 from padfix.graph.scopes import Scope
@@ -66,6 +67,31 @@ def _for_all_axes(site: Site) -> Form:
     why_not = None if more > 0 else Refusal("it is given a length for each axis, or how many is not known")
     operators: Operators = (("Concat", {}), ("Expand", {**own, "fewer-lengths": False}))
     return Form("a length for each axis", operators, lambda: of_inputs(site, write, exact=True), why_not)
+
+
+def _told_each(site: Site) -> Form:
+    """Return an Expand that is told the lengths of its data in place of a 1."""
+    own, data, lengths = traits_of(site.scope, site.node) or {}, site.input_type(0), site.input_type(1)
+    count = None if lengths is None or not lengths.shape else lengths.shape[0]
+    more = (data.rank or 0) - count if data is not None and data.rank and isinstance(count, int) else -1
+
+    def write(builder: FragmentBuilder, value: Any, listed: Any) -> Any:
+        if more:
+            listed = builder.op("Concat", [builder.constant(np.ones(more, np.int64), "ones"), listed], {"axis": 0})
+        listed = builder.op(
+            "Cast", [listed], {"to": TensorProto.INT64}
+        )  # a tensor, where it is lengths as a Shape gives
+        one = builder.constant(np.ones((), np.int64), "one")
+        measured = builder.op("Cast", [builder.op("Shape", [value])], {"to": TensorProto.INT64})
+        is_one = builder.op("Cast", [builder.op("Equal", [listed, one])], {"to": TensorProto.INT64})
+        told = builder.op("Add", [listed, builder.op("Mul", [is_one, builder.op("Sub", [measured, one])])])
+        return builder.original(copied(site.node), [value, told])
+
+    why_not = None if more >= 0 else Refusal("it is given more lengths than axes, or how many is not known")
+    parts = (*(("Concat",) if more else ()), "Shape", "Cast", "Equal", "Sub", "Mul", "Add")
+    kept = {**own, "may-keep-lengths": False, "fewer-lengths": False}
+    operators: Operators = (*((each, {}) for each in parts), ("Expand", kept))
+    return Form("the lengths of its data", operators, lambda: of_inputs(site, write, exact=True), why_not)
 
 
 def joined_copies(site: Site) -> Iterator[Form]:
@@ -187,6 +213,7 @@ def repeated_copies(site: Site) -> Iterator[Form]:
     yield _of_all_axes(site)
     yield _as_long(site)
     yield _for_all_axes(site)
+    yield _told_each(site)
     known, result = site.input_type(0), site.scope.type_of(site.node.output[0])
     before = None if known is None else known.lengths
     after = None if result is None else result.lengths

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
-from onnx import TensorProto
+import numpy as np
+from onnx import TensorProto, helper
 
 from padfix.graph import attributes
 from padfix.operators.constant_chains import has_chain
@@ -39,6 +40,10 @@ def early_lengths(site: Site) -> Iterator[Form]:
         yield Form("a Cast before it", (*_CAST, ("Gather", own)), lambda: of_inputs(site, _picked(site), exact=True))
     if site.node.op_type == "Split":
         yield _pieces(site)
+    if site.node.op_type in ("Ceil", "Floor"):
+        yield _cut_off(site)
+    if site.node.op_type == "Relu":
+        yield _larger(site)
     joining = _JOINED_BY.get(site.node.op_type)
     if joining is None:
         return
@@ -56,6 +61,35 @@ def early_lengths(site: Site) -> Iterator[Form]:
     squeeze: Operators = () if keeps else (("Squeeze", {"axes-written": True}),)
     operators: Operators = (*_CAST, *TAKING, (joining, {"numbers": "integer"}), *squeeze)
     yield Form("its elements one by one", operators, lambda: of_inputs(site, write, exact=True), why_not)
+
+
+def _cut_off(site: Site) -> Form:
+    """Return a Ceil or Floor of lengths in floats: what is left without fractions, and 1 beside it where that is off.
+
+    Lengths fit the integers between.
+    """
+    elem_type, is_floor = site.elem_type(0) or TensorProto.FLOAT, site.node.op_type == "Floor"
+
+    def write(builder: FragmentBuilder, value: Any) -> Any:
+        whole = builder.op("Cast", [builder.op("Cast", [value], {"to": TensorProto.INT64})], {"to": elem_type})
+        pair = [value, whole] if is_floor else [whole, value]
+        rest = builder.op("Cast", [builder.op("Less", pair)], {"to": elem_type})
+        return builder.op("Sub" if is_floor else "Add", [whole, rest])
+
+    joint: Operators = (("Sub" if is_floor else "Add", {}),)
+    operators: Operators = (*_CAST, ("Less", {}), *joint)
+    return Form("what has no fractions, and 1", operators, lambda: of_inputs(site, write, exact=True))
+
+
+def _larger(site: Site) -> Form:
+    """Return a Relu as the larger of its data and 0."""
+    dtype = helper.tensor_dtype_to_np_dtype(site.elem_type(0) or TensorProto.FLOAT)
+
+    def write(builder: FragmentBuilder, value: Any) -> Any:
+        return builder.op("Max", [value, builder.constant(np.zeros((), dtype), "zero")])
+
+    kept = {"numbers": "integer"} if dtype.kind in "iu" else {}
+    return Form("the larger of it and 0", (("Max", kept),), lambda: of_inputs(site, write, exact=True))
 
 
 def _pieces(site: Site) -> Form:
