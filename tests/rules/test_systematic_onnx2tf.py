@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from padfix.errors import RefusedError
 from tests.support.proven import operators_for
 
 SUM = "(float[%s] A, float[%s] B) => (float[%s] Y) { Y = Add (A, B) }"
@@ -43,3 +44,11 @@ QUOTIENT = "(int32[2,3,5] X) => (int32[2,3,5] Y) <int32[5] c = {5, -2, -4, 4, 3}
 )
 def test_onnx2tf_is_given_forms_that_it_gets_right(text: str, made: dict[str, int], tmp_path: Path) -> None:
     assert operators_for(text, "onnx2tf", tmp_path, 17, 8) == made
+
+
+@pytest.mark.parametrize("op_type", ["And", "Or", "Xor"])
+def test_truths_of_axes_that_lengths_dont_tell_apart_are_declined(op_type: str, tmp_path: Path) -> None:
+    text = f"(bool[%s] A, bool[%s] B) => (bool[%s] Y) {{ Y = {op_type} (A, B) }}"
+    assert operators_for(text % (("2,3,4",) * 3), "onnx2tf", tmp_path, 17, 8) == {op_type: 1}
+    with pytest.raises(RefusedError):
+        operators_for(text % (("2,3,3",) * 3), "onnx2tf", tmp_path, 17, 8)

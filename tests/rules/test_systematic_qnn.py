@@ -28,6 +28,9 @@ LIST = (
     "(float[5] X) => (float[5] Y) <float[1] s = {2}, float[1] b = {1}, float[1] m = {3}, float[1] v = {4}> "
     "{ Y = BatchNormalization (X, s, b, m, v) }"
 )
+SCATTERED = (
+    "(bool[2,3] X, bool[2,1] U) => (bool[2,3] Y) <int64[2,1] i = {0, 2}> { Y = ScatterElements <axis = 1> (X, i, U) }"
+)
 SLOPES = (
     "(float[1,2,3,4,5] X) => (float[1,2,2,3,4] Y) <float[2,1,1,1] s = {0.5, 0.25}> "
     "{ c = AveragePool <kernel_shape = [2, 2, 2]> (X) Y = PRelu (c, s) }"
@@ -57,6 +60,7 @@ INFINITE = "(float[2,3] X) => (float[2,4] Y) <float v = {%s}, int64[4] p = {0, 0
             {"Div": 2, "Mul": 2, "Sub": 2, "Add": 1, "Cast": 1},
         ),
         (LIST, {"Mul": 1, "Add": 1}),
+        (SCATTERED, {"Cast": 3, "ScatterElements": 1}),
         ("(int32[2,3] X) => (int32[2,3] Y) <int32 c = {1}> { Y = Clip (X, c, c) }", {"Max": 1, "Min": 1}),
         (PICKED % ("2,3,4", "2,2,2,4"), {"Gather": 1}),
     ],
@@ -120,3 +124,10 @@ def test_what_has_five_axes_is_normalised_on_three(shape: str, tmp_path: Path) -
     )
     operators = operators_for(text, "qnn", tmp_path, 17, 8)
     assert operators["Reshape"] == (2 if shape.count(",") > 3 else 0)
+
+
+@pytest.mark.parametrize("target", ["qnn", "tvm"])
+def test_the_root_of_a_sum_of_integers_is_declined(target: str, tmp_path: Path) -> None:
+    text = "(int32[2,3] X) => (int32[2,1] Y) { Y = ReduceL2 <axes = [1]> (X) }"
+    with pytest.raises(RefusedError, match="integers have no roots"):
+        operators_for(text, target, tmp_path, 13, 8)

@@ -18,7 +18,7 @@ from padfix.operators.reductions import reduced_axes
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site, TrialInput
-from padfix.rules.build.along_axes import LONGEST, multiplied, multiplying, why_not_multiplied
+from padfix.rules.build.along_axes import FLOATS, LONGEST, multiplied, multiplying, why_not_multiplied
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.extreme_forms import extreme_form, infinite_form
 from padfix.rules.build.forms import Form
@@ -89,7 +89,7 @@ def reduction_forms(site: Site) -> Iterator[Form]:
             for step in steps_of(axes, AT_ONCE)
         )
         powers: Operators = (("Exp", {"falls-far": True}),) if op_type == "ReduceLogSumExp" else ()
-        yield Form("a sum", (*powers, *sums), _by_sum(site, axes, kept))
+        yield Form("a sum", (*powers, *sums), _by_sum(site, axes, kept), _without_roots(site))
         if powers:
             yield Form("a sum of what is not far below", sums, _by_sum(site, axes, kept, least=FAR))
             # What the target has against the sum has forms of its own.
@@ -104,6 +104,12 @@ def reduction_forms(site: Site) -> Iterator[Form]:
         yield _reshaped(site, [axes])
     if not kept and op_type in _STEPWISE and len(axes) > 1:
         yield from _kept_stepwise(site, axes)
+
+
+def _without_roots(site: Site) -> Refusal | None:
+    """Return why a reduction is not written as what follows a sum: integers have no roots and logarithms."""
+    is_written = site.node.op_type in ("ReduceL1", "ReduceSumSquare") or site.elem_type(0) in (0, *FLOATS)
+    return None if is_written else Refusal("integers have no roots and logarithms")
 
 
 def _from_begin(site: Site, axes: Sequence[int]) -> Form:
