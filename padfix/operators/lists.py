@@ -18,10 +18,32 @@ _MOST_BETWEEN = 8
 
 
 def lists_for_numbers(scope: Scope, node: NodeProto) -> list[int]:
-    """Return the positions of inputs that are lists of one, where numbers are meant."""
+    """Return the positions of inputs that are lists of one, where numbers are meant.
+
+    So is what is added to the elements of a product with a matrix.
+    """
+    if node.op_type in ("Add", "Gemm"):
+        return _numbers_added(scope, node)
     places = [place for place in NUMBERS.get(node.op_type, ()) if place < len(node.input) and node.input[place]]
     types = {place: scope.type_of(node.input[place]) for place in places}
     return [place for place, known in types.items() if known is not None and known.rank]
+
+
+def _numbers_added(scope: Scope, node: NodeProto) -> list[int]:
+    """Return which inputs of a Gemm, or of an Add behind one or a product with a matrix, are constants of one."""
+    if node.op_type == "Gemm":
+        places = [2] if len(node.input) > 2 else []
+    else:
+        makers = [scope.own_producer(name) for name in node.input]
+        factors = [None if each is None else scope.type_of(each.input[1]) for each in makers if _multiplies(each)]
+        is_product = len(factors) == 1 and factors[0] is not None and factors[0].rank == 2
+        places = [place for place, each in enumerate(makers) if not _multiplies(each)] if is_product else []
+    values = {place: scope.constant(node.input[place]) for place in places if node.input[place]}
+    return [place for place, value in values.items() if value is not None and value.size == 1 and 0 < value.ndim <= 2]
+
+
+def _multiplies(node: NodeProto | None) -> bool:
+    return node is not None and node.op_type in ("Gemm", "MatMul") and len(node.input) > 1
 
 
 def is_computed_list(scope: Scope, name: str) -> bool:

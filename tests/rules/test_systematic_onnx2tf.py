@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import onnx
+import onnx.parser
 import pytest
 
+import padfix
 from padfix.errors import RefusedError
 from tests.support.proven import operators_for
 
 SUM = "(float[%s] A, float[%s] B) => (float[%s] Y) { Y = Add (A, B) }"
 BESIDE_A_LIST = "(float[2,4,3,5] X, float[%s] B) => (float[2,4,3,5] Y) { n = Neg (B) Y = Mul (X, n) }"
+ADDED = "(float[%s] X, float[4,5] W) => (float[%s] Y) <float[1] b = {2}> { m = MatMul (X, W) Y = Add (m, b) }"
 QUOTIENT = "(int32[2,3,5] X) => (int32[2,3,5] Y) <int32[5] c = {5, -2, -4, 4, 3}> { Y = Div (X, c) }"
 
 
@@ -40,6 +44,8 @@ QUOTIENT = "(int32[2,3,5] X) => (int32[2,3,5] Y) <int32[5] c = {5, -2, -4, 4, 3}
         ("(float[2,3,4,5] X) => (float[2,3,4,5] Y) { Y = SpaceToDepth <blocksize = 1> (X) }", {"Identity": 1}),
         ("(float[2,3,2,2] X) => (float[2,3] Y) { Y = Det (X) }", {"Reshape": 2, "Det": 1}),
         (QUOTIENT, {"Reshape": 1, "Div": 1}),
+        (ADDED % ("3,4", "3,5"), {"MatMul": 1, "Add": 1}),
+        (ADDED % ("2,3,4", "2,3,5"), {"MatMul": 1, "Add": 1}),
     ],
 )
 def test_onnx2tf_is_given_forms_that_it_gets_right(text: str, made: dict[str, int], tmp_path: Path) -> None:
@@ -52,3 +58,11 @@ def test_truths_of_axes_that_lengths_dont_tell_apart_are_declined(op_type: str, 
     assert operators_for(text % (("2,3,4",) * 3), "onnx2tf", tmp_path, 17, 8) == {op_type: 1}
     with pytest.raises(RefusedError):
         operators_for(text % (("2,3,3",) * 3), "onnx2tf", tmp_path, 17, 8)
+
+
+def test_a_number_is_added_to_a_product_as_a_number(tmp_path: Path) -> None:
+    source, result = tmp_path / "model.onnx", tmp_path / "result.onnx"
+    text = "(float[3,4] X, float[4,5] W) => (float[3,5] Y) <float[1] b = {2}> { Y = Gemm (X, W, b) }"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> g {text}'), source)
+    padfix.convert(source, result, target="onnx2tf")
+    assert [list(each.dims) for each in onnx.load(result).graph.initializer] == [[]]

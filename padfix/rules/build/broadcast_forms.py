@@ -180,6 +180,7 @@ def _whole(site: Site) -> Form:
         "constants": kind,
         "one-first": False,
         "joins-constant-first": False,
+        "lists-for-numbers": False,
     }
     own.update({name: is_number and own.get(name) for name in ("adds-as-many", "adds-as-many-channels")})
     own |= {"by-one-each": own.get("numbers") == "integer" and not is_number} if "by-one-each" in own else {}
