@@ -99,3 +99,11 @@ def test_lengths_are_compared_one_by_one(compared: str, tmp_path: Path) -> None:
     text = f"(float[A,3,B] X) => (bool[3] Y) <int64[1] c = {{1}}> {{ s = Shape (X) Y = Equal (s, {compared}) }}"
     found = operators_for(text, "tvm", tmp_path, 17, 8)
     assert found["Equal"] == 1 and found["Cast"] >= 1
+
+
+@pytest.mark.parametrize("target", ["qnn", "tvm"])
+def test_a_list_that_is_not_resized_is_as_it_is(target: str, tmp_path: Path) -> None:
+    text = (
+        "(float[5] X) => (float[5] Y) <float[0] r = {}, float[0] s = {}, int64[1] n = {5}> { Y = Resize (X, r, s, n) }"
+    )
+    assert operators_for(text, target, tmp_path, 13, 8) == Counter(Identity=1)
