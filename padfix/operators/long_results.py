@@ -8,7 +8,7 @@ from functools import partial
 from onnx import NodeProto, TensorProto
 
 from padfix.graph.scopes import Scope, normal_domain
-from padfix.operators.constant_chains import STEERED, has_chain
+from padfix.operators.constant_chains import STEERED, has_chain, is_of_data
 from padfix.operators.numbers import elements_of
 
 _COUNTING = ("BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "CumSum", "Einsum", "MatMul", "Sign", "TopK")
@@ -82,12 +82,17 @@ def _behind(scope: Scope, name: str, given_on: Callable[[NodeProto, str], list[s
 
 
 def turns_longs(scope: Scope, node: NodeProto) -> bool:
-    """Whether a result of the model is 64-bit integers that a Transpose turns, or places in what one turns."""
+    """Whether a result of the model is 64-bit integers that a Transpose turns, or places in what one turns.
+
+    Or what a Gather picks of such integers that are computed of data.
+    """
     known = scope.type_of(node.output[0])
     if known is None or known.elem_type != TensorProto.INT64 or scope.parent is not None:
         return False
     maker = node if node.op_type == "Transpose" else scope.own_producer(node.input[0])
-    return scope.is_output(node.output[0]) and maker is not None and maker.op_type == "Transpose"
+    if maker is None or not scope.is_output(node.output[0]):
+        return False
+    return is_of_data(scope, maker) if node.op_type == "Gather" else maker.op_type == "Transpose"
 
 
 def is_result_of_whole_numbers(scope: Scope, node: NodeProto) -> bool:

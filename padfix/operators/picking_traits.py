@@ -112,6 +112,7 @@ def gather_traits(scope: Scope, node: NodeProto) -> Traits:
         "axis-written": attributes.find(node, "axis") is not None,
         "axis-from-end": (attributes.integer(node, "axis", 0) or 0) < 0,
         "first-axis": _picks_along_first(node, matrix),
+        "turns-longs": turns_longs(scope, node),
         "by-data": len(node.input) > 1 and depends_on_data(scope, node.input[1]),
         "maybe-from-end": len(node.input) > 1 and may_count_from_end(scope, node.input[1]),
         "places-computed": _has_computed_places(scope, node),

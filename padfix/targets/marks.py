@@ -145,7 +145,7 @@ MARKS = (
     "of-low-plane",  # Of HardSigmoid: whether its data are images of 9 to 15 rows, and no Conv is right before it.
     "leaves-channels",  # Of ArgMax and ArgMin: whether what they give has channels, and other axes behind these.
     "kept-unwritten",  # Of ArgMax and ArgMin: whether it is left to the default that they keep their axis.
-    "turns-longs",  # Of Transpose, ArgMax and ArgMin: whether a result is integers of 64 bits that a Transpose turns.
+    "turns-longs",  # Whether a result is integers of 64 bits that a Transpose turns, or a Gather picks of computed.
     "amounts-of-data",  # Of Pad and Resize: whether data tells the amounts, and not constants or lengths alone.
     "shares-of-fewer-axes",  # Of MatMul: whether the first factor, of a Softmax, has fewer axes than the second.
     "spread-alike",  # Of MatMul: whether both factors have as many matrices, and fewer than the result.

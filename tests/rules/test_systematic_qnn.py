@@ -28,6 +28,7 @@ LIST = (
     "(float[5] X) => (float[5] Y) <float[1] s = {2}, float[1] b = {1}, float[1] m = {3}, float[1] v = {4}> "
     "{ Y = BatchNormalization (X, s, b, m, v) }"
 )
+LONGS = "(float[4,5,3] X) => (int64[4,2,1] Y) <int64[2] i = {1, 0}> { a = %s Y = Gather <axis = 1> (a, i) }"
 SCATTERED = (
     "(bool[2,3] X, bool[2,1] U) => (bool[2,3] Y) <int64[2,1] i = {0, 2}> { Y = ScatterElements <axis = 1> (X, i, U) }"
 )
@@ -60,6 +61,7 @@ INFINITE = "(float[2,3] X) => (float[2,4] Y) <float v = {%s}, int64[4] p = {0, 0
             {"Div": 2, "Mul": 2, "Sub": 2, "Add": 1, "Cast": 1},
         ),
         (LIST, {"Mul": 1, "Add": 1}),
+        (LONGS % "ArgMax <axis = 2> (X)", {"ArgMax": 1, "Gather": 1, "Add": 1}),
         (SCATTERED, {"Cast": 3, "ScatterElements": 1}),
         ("(int32[2,3] X) => (int32[2,3] Y) <int32 c = {1}> { Y = Clip (X, c, c) }", {"Max": 1, "Min": 1}),
         (PICKED % ("2,3,4", "2,2,2,4"), {"Gather": 1}),

@@ -195,7 +195,7 @@ def summed_with_nothing(site: Site) -> Form:
 
     def write() -> Rewrite:
         builder = site.builder()
-        whole = builder.original(copied(site.node), [builder.input(site.input_name(0))])
+        whole = builder.original(copied(site.node), [builder.input(name) for name in site.node.input])
         nothing = builder.constant(np.zeros((), np.int64), "nothing")
         builder.output(site.node.output[0], builder.op("Add", [whole, nothing]))
         return Rewrite(builder.build(), trials_of(site), exact=True)
