@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from onnx import NodeProto
 
+from padfix.graph import attributes
 from padfix.graph.scopes import Scope, normal_domain
 from padfix.operators.constant_chains import is_of_data, readers_behind
 from padfix.operators.fused_layers import MATRIX, given_by
@@ -29,6 +30,7 @@ def computed_traits(scope: Scope, node: NodeProto) -> Traits:
         "rank": None if known is None else known.rank,
         "elements": elements_of(None if known is None else known.elem_type),
         "picks-of-stacks": node.op_type == "Gather" and _picks_of_stacks(scope, node),
+        "order-unwritten": node.op_type == "Transpose" and attributes.find(node, "perm") is None,
         "bytes": bytes_of(scope, node.input[0] if node.input else ""),
     }
 

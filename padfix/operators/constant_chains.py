@@ -15,15 +15,16 @@ from padfix.operators.evaluation import evaluated, require_room
 
 COMPUTED = frozenset(
     """
-    Abs Add And ArgMax ArgMin AveragePool BatchNormalization BlackmanWindow Cast CastLike Ceil Celu Clip Concat
-    ConstantOfShape Conv ConvTranspose Cos CumSum DepthToSpace DequantizeLinear Div Einsum Elu Equal Erf Exp Expand
-    Flatten Floor Gather GatherElements GatherND Gelu Gemm GlobalAveragePool GlobalMaxPool Greater GreaterOrEqual
-    GridSample GroupNormalization HammingWindow HannWindow HardSigmoid HardSwish Hardmax Identity InstanceNormalization
-    LRN LayerNormalization LeakyRelu Less LessOrEqual Log LogSoftmax LpNormalization LpPool MatMul Max MaxPool Mean
-    MelWeightMatrix Min Mish Mod Mul Neg Not OneHot Or PRelu Pad Pow Range Reciprocal ReduceL1 ReduceL2 ReduceLogSum
-    ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare Relu Reshape Resize Round
-    ScatterElements ScatterND Selu Shape Sigmoid Sign Sin Size Slice Softmax Softplus Softsign SpaceToDepth Split Sqrt
-    Squeeze Sub Sum Tan Tanh Tile TopK Transpose Trilu Unsqueeze Where Xor
+    Abs Add And ArgMax ArgMin AveragePool BatchNormalization BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor
+    BlackmanWindow Cast CastLike Ceil Celu Clip Compress Concat ConstantOfShape Conv ConvTranspose Cos CumSum
+    DepthToSpace DequantizeLinear Div Einsum Elu Equal Erf Exp Expand Flatten Floor Gather GatherElements GatherND Gelu
+    Gemm GlobalAveragePool GlobalMaxPool Greater GreaterOrEqual GridSample GroupNormalization HammingWindow HannWindow
+    HardSigmoid HardSwish Hardmax Identity InstanceNormalization LRN LayerNormalization LeakyRelu Less LessOrEqual Log
+    LogSoftmax LpNormalization LpPool MatMul Max MaxPool Mean MelWeightMatrix Min Mish Mod Mul Neg NonZero Not OneHot
+    Or PRelu Pad Pow Range Reciprocal ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin
+    ReduceProd ReduceSum ReduceSumSquare Relu Reshape Resize ReverseSequence Round ScatterElements ScatterND Selu Shape
+    Sigmoid Sign Sin Size Slice Softmax Softplus Softsign SpaceToDepth Split Sqrt Squeeze Sub Sum Tan Tanh Tile TopK
+    Transpose Trilu Unique Unsqueeze Where Xor
     """.split()  # noqa: SIM905
 )
 """Operators that exporters and quantizers write to compute constants: shapes, grids, the weights of a resampling.

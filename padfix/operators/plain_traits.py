@@ -403,6 +403,8 @@ PLAINLY: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "CumSum": lambda scope, node: {
         "exclusive": attributes.integer(node, "exclusive", 0) != 0,
         "backwards": attributes.integer(node, "reverse", 0) != 0,
+        "axis-from-end": (told := scope.constant(node.input[1])) is not None and bool((told < 0).any()),
+        "rank": None if (known := scope.type_of(node.input[0])) is None else known.rank,
     },
     "ConcatFromSequence": lambda scope, node: {"axis-from-end": (attributes.integer(node, "axis", 0) or 0) < 0},
     "BitShift": lambda scope, node: {"broadcasts": any_of([is_spread(scope, node, place) for place in range(2)])},

@@ -9,6 +9,7 @@ from onnx import NodeProto
 from padfix.graph import attributes
 from padfix.graph.scopes import Dimension, Scope
 from padfix.operators.batches import reduces_images, takes_first_axis
+from padfix.operators.constant_chains import is_of_data
 from padfix.operators.data_order import AXES_OF_IMAGES, CHANNELS
 from padfix.operators.numbers import holds_infinity
 from padfix.targets.traits import Traits
@@ -36,6 +37,8 @@ def reduction_traits(scope: Scope, node: NodeProto) -> Traits:
     return {
         "asked-for-infinity": _is_asked_for_infinity(scope, node),
         "added-axis-from-end": any(axis < 0 for axis in listed or ()) and _adds_axes(scope, node.input[0]),
+        "axis-from-end": any(axis < 0 for axis in listed or ()),
+        "of-data": is_of_data(scope, node),
         "one-element": bool(reduced) and all(length == 1 for length in reduced),
         "axes-as-input": len(node.input) > 1 and bool(node.input[1]),
         "axes-listed": bool(count),

@@ -150,6 +150,7 @@ MARKS = (
     "shares-of-fewer-axes",  # Of MatMul: whether the first factor, of a Softmax, has fewer axes than the second.
     "spread-alike",  # Of MatMul: whether both factors have as many matrices, and fewer than the result.
     "copied-along-first",  # Of MatMul of volumes: whether a factor is one along the first axis, and the result not.
+    "of-data",  # Of what reduces axes: whether data decide what it gives, and not lengths or constants alone.
     "added-axis-from-end",  # Of what reduces axes: whether they are counted from the end, directly behind added ones.
     "cuts-quantized",  # Of Clip, Max and Min: whether they cut off what has just been quantized and dequantized.
     "from-other-bytes",  # Of QuantizeLinear: whether bytes with a sign become those without, or the other way round.

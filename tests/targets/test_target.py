@@ -130,6 +130,7 @@ def test_every_fact_is_about_operators_and_traits_that_there_are(name: str) -> N
                     "of-positive",
                     "before-einsum",
                     "lengths-chosen",
+                    "order-unwritten",
                     "picks-of-stacks",
                     "reads-list-of-lengths",
                     "rank",

@@ -122,7 +122,7 @@ def _from_begin(site: Site, axes: Sequence[int]) -> Form:
             attributes.set_integers(node, "axes", axes)
         return builder.original(node, [value, builder.constant(np.array(axes, np.int64), "axes")][: 1 + as_input])
 
-    own = {**(traits_of(site.scope, site.node) or {}), "added-axis-from-end": False}
+    own = {**(traits_of(site.scope, site.node) or {}), "added-axis-from-end": False, "axis-from-end": False}
     return Form("its axes from the begin", ((site.node.op_type, own),), partial(written, site, write))
 
 
@@ -236,6 +236,7 @@ def reduction_traits(op_type: str, opset: int, axes: Sequence[int]) -> dict[str,
         "axes-empty": False,
         "reduced-axes": len(axes),
         "reduces-channels": CHANNELS in axes and len(axes) > 1,
+        "axis-from-end": any(axis < 0 for axis in axes),
     }
 
 

@@ -49,12 +49,28 @@ def running_sum_forms(site: Site) -> Iterator[Form]:
     if site.node.op_type == "CumProd":
         yield _of_pieces(site, axis, size, unknown)
         return
+    yield _from_begin(site, axis, unknown)
     yield _of_ones(site, lengths, axis, size, unknown)
     why_not = unknown
     if why_not is None and site.elem_type(0) not in _INTEGERS:
         why_not = Refusal("it adds up no integers, but in an order of its own")
     yield _of_integers(site, axis, size, why_not)
     yield _of_pieces(site, axis, size, why_not)
+
+
+def _from_begin(site: Site, axis: int, unknown: Refusal | None) -> Form:
+    """Return the node with its axis counted from the begin."""
+    told = site.constant(1)
+
+    def write(builder: FragmentBuilder, value: Any, _: Any) -> Any:
+        place = builder.constant(np.array(axis, np.int64 if told is None else told.dtype), "axis")
+        return builder.original(site.node, [value, place])
+
+    own = {**(traits_of(site.scope, site.node) or {}), "axis-from-end": False}
+    counts = Refusal("its axis is counted from the begin") if told is not None and (told >= 0).all() else None
+    return Form(
+        "its axis from the begin", (("CumSum", own),), lambda: of_inputs(site, write, exact=True), unknown or counts
+    )
 
 
 def _of_ones(site: Site, lengths: tuple[Dimension, ...], axis: int, size: int, unknown: Refusal | None) -> Form:
