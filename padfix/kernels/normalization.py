@@ -11,9 +11,12 @@ import numpy as np
 
 from padfix.kernels.windows import Array
 
+EPSILON = float(np.float32(1e-5))
+"""What a norm adds to the variance where it doesn't say: attributes are of single precision, whatever the data are."""
+
 
 def batch_normalization(
-    X: Array, scale: Array, B: Array, mean: Array, variance: Array, *, epsilon: float = 1e-5
+    X: Array, scale: Array, B: Array, mean: Array, variance: Array, *, epsilon: float = EPSILON
 ) -> Array:
     """Return ``(X - mean) / sqrt(variance + epsilon) * scale + B`` (inference), computed in float64.
 
@@ -28,7 +31,7 @@ def batch_normalization(
 
 
 def training_batch_normalization(
-    X: Array, scale: Array, B: Array, mean: Array, variance: Array, *, epsilon: float = 1e-5, momentum: float = 0.9
+    X: Array, scale: Array, B: Array, mean: Array, variance: Array, *, epsilon: float = EPSILON, momentum: float = 0.9
 ) -> tuple[Array, Array, Array]:
     """Return the output and the running mean and variance of BatchNormalization-14 in training mode."""
     axes = (0, *range(2, X.ndim))
@@ -43,7 +46,7 @@ def training_batch_normalization(
     )
 
 
-def batch_statistics(X: Array, *, epsilon: float = 1e-5) -> tuple[Array, Array]:
+def batch_statistics(X: Array, *, epsilon: float = EPSILON) -> tuple[Array, Array]:
     """Return the mean of each channel, and the inverse of its deviation, as ONNX Runtime saves them."""
     axes, wide = (0, *range(2, X.ndim)), X.astype(np.float64)
     inverse = 1 / np.sqrt(wide.var(axis=axes) + epsilon)

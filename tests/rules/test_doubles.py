@@ -108,3 +108,16 @@ def test_doubles_that_a_cast_makes_of_floats_are_not_joined_with_others(node: st
     graph = f"(float[2,2] X) => (float Y) <double[2,2] w = {{1.1, -2, 3, 0.1}}> {{ {nodes} }}"
     with pytest.raises(RefusedError, match="its constants join what they meet"):
         converted(tmp_path, graph, "onnx2tf")
+
+
+@pytest.mark.parametrize(
+    ("node", "written"),
+    [
+        ("BatchNormalization (X, s, s, s, s)", ["Mul", "Add"]),
+        ("LpNormalization (X)", ["ReduceL2", "Clip", "Div"]),
+    ],
+)
+def test_doubles_are_normed_by_arithmetic_where_only_floats_are(node: str, written: list[str], tmp_path: Path) -> None:
+    graph = f"(double[2,3] X) => (double[2,3] Y) <double[3] s = {{0.5, 1.5, 2.5}}> {{ Y = {node} }}"
+    result = converted(tmp_path, graph, "opencv@5.0.0.93")
+    assert [each.op_type for each in onnx.load(result).graph.node] == written

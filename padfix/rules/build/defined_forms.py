@@ -30,6 +30,7 @@ from padfix.rules.build.objections import Operators
 from padfix.rules.build.quantized_product import product_of_bytes
 from padfix.rules.build.question_forms import infinity_forms, not_a_number_forms, one_hot_forms
 from padfix.rules.build.window_along_axes import grown
+from padfix.rules.build.written_forms import EPSILON
 
 _MOST_WEIGHTS = 1 << 20
 
@@ -220,7 +221,7 @@ def group_norm_forms(site: Site) -> Iterator[Form]:
         dtype = helper.tensor_dtype_to_np_dtype(site.elem_type(0))
         plain = [builder.constant(np.full(groups, each, dtype), "plain") for each in (1, 0)]
         first, last = (-1, math.prod(inner) // groups) if is_told else (0, -1)
-        told = {"epsilon": 1e-5 if epsilon is None else epsilon.f}
+        told = {"epsilon": EPSILON if epsilon is None else epsilon.f}
         flat = builder.reshaped(data, [first, groups, *between, last])
         result = builder.op("InstanceNormalization", [flat, *plain], told)
         back = builder.integers([-1, *inner], "shape") if is_told else builder.op("Shape", [data])
@@ -261,7 +262,7 @@ def root_norm_forms(site: Site) -> Iterator[Form]:
         builder = site.builder()
         data, scale = (builder.input(name) for name in site.node.input)
         mean = builder.op("ReduceMean", [builder.op("Mul", [data, data]), builder.integers(axes)], {"keepdims": 1})
-        least = builder.constant(np.array(1e-5 if epsilon is None else epsilon.f, dtype), "epsilon")
+        least = builder.constant(np.array(EPSILON if epsilon is None else epsilon.f, dtype), "epsilon")
         root = builder.op("Sqrt", [builder.op("Add", [mean, least])])
         builder.output(site.node.output[0], builder.op("Mul", [builder.op("Div", [data, root]), scale]))
         return Rewrite(builder.build(), trials_of(site))

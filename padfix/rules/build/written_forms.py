@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
 from onnx import AttributeProto
 
 from padfix.graph.names import without_blanks
@@ -15,7 +16,7 @@ from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import trials_of
 from padfix.targets.traits import Traits
 
-EPSILON = 1e-5
+EPSILON = float(np.float32(1e-5))
 """What every norm of ONNX's adds to a variance where it does not say."""
 
 
