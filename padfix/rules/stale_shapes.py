@@ -64,7 +64,8 @@ class StaleShapes(ScopeRule):
     Symbolic and unknown lengths contradict nothing.
 
     Refused: open lengths of inputs, which only you know, and inputs and outputs of a name, of a type or of as many axes
-    as the target takes none of, or with a default of such a type; a shape that can't be worked out is not reported.
+    as the target takes none of, without elements, or with a default of such a type; a shape that can't be worked out is
+    not reported.
 
     Before, opset 17:
 
@@ -179,6 +180,7 @@ class StaleShapes(ScopeRule):
                 "numbers": numbers_of(scope, name),
                 "without-sign": "none" if known is None else _WITHOUT_SIGN.get(known.elem_type, "none"),
                 "axes": 1 if rank is None else min(rank, COUNT[-1]),
+                "of-nothing": known is not None and 0 in (known.shape or ()),
                 "inputs": inputs,
             }
             objection = worst_objection(target, DECLARED, scope.opset, said)

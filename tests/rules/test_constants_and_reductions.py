@@ -67,3 +67,12 @@ def test_roots_of_integers_are_declined_and_sums_of_what_is_fed_are_not(target: 
     with pytest.raises(RefusedError, match="ReduceL2"):
         operators_for(text % "ReduceL2", target, tmp_path, 11, 8)
     assert operators_for(text % "ReduceSum", target, tmp_path, 11, 8) == Counter(ReduceSum=1)
+
+
+@pytest.mark.parametrize("target", ["opencv@4.14.0", "opencv@5.0.0.93"])
+@pytest.mark.parametrize("lengths", ["5", "3,5"])
+def test_a_list_or_a_matrix_that_keeps_its_lengths_is_passed_on(lengths: str, target: str, tmp_path: Path) -> None:
+    told = ", ".join("1" for _ in lengths.split(","))
+    text = f"""(float[{lengths}] X) => (float[{lengths}] Y) <float[{told.count(",") + 1}] s = {{{told}}}>
+    {{ Y = Resize <mode = "nearest"> (X, , s) }}"""
+    assert operators_for(text.replace("X, ,", 'X, "",'), target, tmp_path, 13, 8) == Counter(Identity=1)

@@ -73,3 +73,20 @@ def test_integers_that_the_target_does_not_hold_are_cast_from_those_of_64_bits(b
     held = [*graph.initializer, *(node.attribute[0].t for node in graph.node if node.op_type == "Constant")]
     assert [each.data_type for each in held] == [TensorProto.INT64]
     assert sum(node.op_type == "Cast" for node in graph.node) == 3
+
+
+@pytest.mark.parametrize(
+    ("graph", "targets"),
+    [
+        ("(float[0,3] X, float[2,3] Z) => (float[2,3] Y) { Y = Concat <axis = 0> (X, Z) }", ["opencv@4.14"]),
+        ("(float[0,3] X) => (float[0,3] Y) { Y = Relu (X) }", ["opencv@4.14", "opencv@5.0.0.93"]),
+        ("(float[3] X) => (float[3] Y) { Y = Relu (X) }", []),
+    ],
+)
+def test_data_without_elements_are_declined_where_the_target_takes_or_gives_none(
+    graph: str, targets: list[str], tmp_path: Path
+) -> None:
+    onnx.save(parse(f"{HEAD} g {graph}"), tmp_path / "model.onnx")
+    for target in ("opencv@4.14", "opencv@5.0.0.93"):
+        found = {each.rule for each in padfix.check(tmp_path / "model.onnx", target=target).findings}
+        assert ("PF303" in found) == (target in targets)

@@ -163,6 +163,7 @@ MADE_BY_FORMS: dict[str, set[str]] = {
         "odd-node",
         "odd-output",
         "of-input",
+        "of-nothing",
         "new-file",
         "old-file",
         "shape-given",
