@@ -17,6 +17,7 @@ from padfix.results import Finding
 from padfix.rules.base import Correction, ScopeRule
 from padfix.rules.build.declared_constants import constant_kinds
 from padfix.rules.build.forms import SHAPE_AS_INPUT_SINCE
+from padfix.rules.build.nameless_lengths import name_lengths, nameless_copied
 from padfix.rules.build.objections import Objection, worst_objection
 from padfix.targets import DECLARED, Target
 from padfix.targets.traits import COUNT, Traits
@@ -52,15 +53,17 @@ class StaleShapes(ScopeRule):
     some runtimes refuse the model. Where a target's facts say that it refuses lengths of inner values that are left
     open, these are reported as well: shape inference writes them for every model with open inputs. So are lengths of
     inputs that a target wants told (`--shape`), an output of which the type alone is declared, and names of nodes and
-    outputs, where a target refuses that, inputs and constants that nothing reads, constants of a type that it can't
-    hold as they are written, and files of ONNX's first three versions, where a target misreads these.
+    outputs, where a target refuses that, inputs and constants that nothing reads, lengths without names, constants of
+    a type that it can't hold as they are written, and files of ONNX's first three versions, where a target misreads
+    these.
 
     padfix itself never believes a declared shape except those of the model's inputs. `convert` deletes a `value_info`
     that is contradicted or that the target refuses, the shape that a body declares for its input or output, and
     corrects the shape of a model's output, or declares one, names such nodes otherwise, leaves such constants out or
-    writes them otherwise, and lets an Identity read such an input. An old file it writes as one of version 4, without
-    the constants that it lists among the inputs: no caller could replace them before either. Where the body of a Loop
-    declares a list of one for the number of its turn, it is given the number, and makes the list itself.
+    writes them otherwise, names such lengths, and lets an Identity read such an input. An old file it writes as one of
+    version 4, without the constants that it lists among the inputs: no caller could replace them before either. Where
+    the body of a Loop declares a list of one for the number of its turn, it is given the number, and makes the list
+    itself.
     Symbolic and unknown lengths contradict nothing.
 
     Refused: open lengths of inputs, which only you know, and inputs and outputs of a name, of a type or of as many axes
@@ -112,6 +115,7 @@ class StaleShapes(ScopeRule):
         yield from self._refused_ends(scope, container, target)
         yield from self._unread_inputs(scope, container, target)
         yield from self._without_shape(scope, container, target)
+        yield from self._nameless(scope, container, target)
         for value in container.output:
             known = self._contradiction(scope, value)
             if known is not None:
@@ -237,6 +241,18 @@ class StaleShapes(ScopeRule):
             found = self.scope_finding(scope, value.name, says, hint, DECLARED)
             apply = _writer(scope, value.type, known) if is_known and known is not None else None
             yield Correction(dataclasses.replace(found, severity=objection.severity), apply)
+
+    def _nameless(self, scope: Scope, graph: GraphProto, target: Target) -> Iterator[Correction]:
+        """Yield a correction of open lengths of the model's inputs that have no name, where the target minds."""
+        inputs = nameless_copied(scope, graph) if target.facts else []
+        said: Traits = {**_FIXED, "nameless-copied": True}
+        objection = worst_objection(target, DECLARED, scope.opset, said) if inputs else None
+        if objection is not None:
+            says = f"Open lengths of the input {inputs[0]!r} have no name. {objection.sentence(target, 'input')}"
+            hint = f"padfix convert --target {target.name} names them."
+            found = self.scope_finding(scope, inputs[0], says, hint, "input")
+            found = dataclasses.replace(found, severity=objection.severity)
+            yield Correction(found, partial(name_lengths, scope, graph))
 
     @staticmethod
     def _contradiction(scope: Scope, value: ValueInfoProto) -> ValueType | None:

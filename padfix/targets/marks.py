@@ -17,6 +17,7 @@ MARKS = (
     "unread-constant",
     "read-constant",
     "elements-apart",
+    "nameless-copied",  # Of inputs of the model: whether open lengths have no name, where a Reshape copies such.
     "of-nothing",  # Of inputs and outputs of the model: whether they have no elements.
     "unread",  # Of inputs of the model: whether nothing reads more of it than its lengths.
     "strided",  # Of convolutions, transposed convolutions and pools.

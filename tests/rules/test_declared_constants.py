@@ -90,3 +90,11 @@ def test_data_without_elements_are_declined_where_the_target_takes_or_gives_none
     for target in ("opencv@4.14", "opencv@5.0.0.93"):
         found = {each.rule for each in padfix.check(tmp_path / "model.onnx", target=target).findings}
         assert ("PF303" in found) == (target in targets)
+
+
+@pytest.mark.parametrize(("lengths", "names"), [("2,?,6", ["X_length_0"]), ("2,n,6", ["n"]), ("?,3,6", [""])])
+def test_open_lengths_are_named_where_a_reshape_copies_them(lengths: str, names: list[str], tmp_path: Path) -> None:
+    text = f"(float[{lengths}] X) => (float[a,b,2,3] Y) <int64[4] s = {{0, 0, 2, 3}}> {{ Y = Reshape (X, s) }}"
+    after = _converted(parse(f"{HEAD} g {text}"), "opencv@4.14", tmp_path)
+    told = after.graph.input[0].type.tensor_type.shape.dim
+    assert [each.dim_param for each in told if not each.HasField("dim_value")] == names

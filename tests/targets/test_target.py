@@ -159,6 +159,7 @@ MADE_BY_FORMS: dict[str, set[str]] = {
         "type",
         "unread-constant",
         "inputs",
+        "nameless-copied",
         "numbers",
         "odd-node",
         "odd-output",

@@ -1,0 +1,47 @@
+"""Open lengths of a model's inputs that have no name, which an importer may take for 0 as it lays out a Reshape."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from onnx import GraphProto, NodeProto, TensorShapeProto
+
+from padfix.graph.scopes import Scope
+
+
+def nameless_copied(scope: Scope, graph: GraphProto) -> list[str]:
+    """Return the inputs with open lengths that have no name, where a Reshape copies an open one."""
+    found = [] if scope.parent is not None else list(dict.fromkeys(name for name, _ in _nameless(scope, graph)))
+    return found if found and any(_copies_open(scope, node.input) for node in _reshapes(scope)) else []
+
+
+def name_lengths(scope: Scope, graph: GraphProto) -> None:
+    """Name each open length without a name as no other is."""
+    taken = {each.dim_param for value in graph.input for each in value.type.tensor_type.shape.dim}
+    for name, length in list(_nameless(scope, graph)):
+        number = 0
+        while (told := f"{name}_length_{number}") in taken:
+            number += 1
+        taken.add(told)
+        length.dim_param = told
+
+
+def _nameless(scope: Scope, graph: GraphProto) -> Iterator[tuple[str, TensorShapeProto.Dimension]]:
+    for value in graph.input:
+        if not scope.is_initializer(value.name):
+            for length in value.type.tensor_type.shape.dim:
+                if not length.HasField("dim_value") and not length.dim_param:
+                    yield value.name, length
+
+
+def _reshapes(scope: Scope) -> Iterator[NodeProto]:
+    return (node for node in scope.nodes if node.op_type == "Reshape" and len(node.input) > 1)
+
+
+def _copies_open(scope: Scope, names: Sequence[str]) -> bool:
+    """Whether a Reshape copies an open length behind the first."""
+    told, data = scope.constant(names[1]), scope.type_of(names[0])
+    if told is None or data is None or data.shape is None:
+        return False
+    copied = [axis for axis, each in enumerate(told.reshape(-1)) if each == 0 and 0 < axis < len(data.shape)]
+    return any(not isinstance(data.shape[axis], int) for axis in copied)
