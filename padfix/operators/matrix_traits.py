@@ -14,6 +14,7 @@ from padfix.operators.elementwise import ELEMENTWISE
 from padfix.operators.fused_layers import MATRIX
 from padfix.operators.lists import depends_on_data
 from padfix.operators.loaded_lengths import counted_lengths_differ
+from padfix.operators.open_lengths import multiplies_open
 from padfix.operators.shape_questions import copied_along_first, is_by_a_number
 from padfix.targets.traits import Traits
 
@@ -29,6 +30,7 @@ def matrix_traits(scope: Scope, node: NodeProto) -> Traits:
         "rank": ranks[0],
         "list-first": first,
         "list-second": second,
+        "multiplies-open": multiplies_open(scope, node),
         "by-a-matrix": ranks[1] == 2,
         "by-a-number": is_by_a_number(scope, node),
         "shares-of-fewer-axes": _are_shares_of_fewer_axes(scope, node, ranks),

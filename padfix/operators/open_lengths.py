@@ -5,7 +5,7 @@ from __future__ import annotations
 from onnx import NodeProto
 
 from padfix.graph import attributes
-from padfix.graph.scopes import Scope, ValueType, normal_domain
+from padfix.graph.scopes import Dimension, Scope, ValueType, normal_domain
 from padfix.operators.constant_chains import is_constant
 from padfix.operators.elementwise import ELEMENTWISE
 from padfix.operators.lists import depends_on_data
@@ -18,8 +18,49 @@ _POOLING_ALL = ("GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool")
 _ONE_BY_ONE = ELEMENTWISE | {"BatchNormalization", "Conv"}
 """What leaves one element of an axis one element."""
 
+_STACK = 3
+"""The fewest axes of which the first may stay open."""
+
 _FARTHEST = 16
 """Operators that are looked at."""
+
+
+def flattens_open(scope: Scope, node: NodeProto) -> bool:
+    """Whether a Flatten makes one row or one column of data of which a length is open."""
+    known, axis = scope.type_of(node.input[0]), attributes.integer(node, "axis", 1)
+    return (
+        known is not None and known.rank is not None and known.lengths is None and axis in (0, -known.rank, known.rank)
+    )
+
+
+def multiplies_open(scope: Scope, node: NodeProto) -> bool:
+    """Whether a product is told a length on one side that an input leaves open on the other: of a row, or how many.
+
+    Of a batch alone that is open, the first of three axes, importers make one.
+    """
+    first, second = (
+        [] if (known := scope.type_of(name)) is None else list(known.shape or ()) for name in node.input[:2]
+    )
+    is_late = any(not isinstance(each, int) for shape in (first, second) for each in shape[len(shape) >= _STACK :])
+    pairs = [*zip(first[-3::-1], second[-3::-1], strict=False), *zip(first[-1:], second[-2:-1], strict=False)]
+    return is_late and any(_differ(scope, *each) for each in pairs)
+
+
+def puts_open(scope: Scope, node: NodeProto) -> bool:
+    """Whether lengths are told of what a ScatterND puts that are open of its data or indices, or the other way round."""
+    types = [scope.type_of(name) for name in node.input[:3]]
+    shapes = [each.shape for each in types if each is not None and each.shape]
+    if len(shapes) < len(types) or not isinstance(depth := shapes[1][-1], int):
+        return False
+    put = (*shapes[1][:-1], *shapes[0][depth:])
+    return any(_differ(scope, *each) for each in zip(put, shapes[2], strict=False))
+
+
+def _differ(scope: Scope, one: Dimension, other: Dimension) -> bool:
+    """Whether one length is told, and not 1, and the other one is what an input of the model leaves open."""
+    types = (scope.root.types.get(name) for name in scope.root.inputs)
+    named = {each for known in types if known is not None for each in known.shape or () if isinstance(each, str)}
+    return any(each in named and isinstance(told, int) and told != 1 for each, told in ((one, other), (other, one)))
 
 
 def leaves_known_lengths(scope: Scope, node: NodeProto) -> bool:

@@ -154,7 +154,7 @@ def _on_images(scope: Scope, node: NodeProto) -> Traits:
         "behind-window": is_behind_window(scope, node.input[0]),
         "epsilon-written": attributes.find(node, "epsilon") is not None,
         "numbers-computed": not all(is_weight(scope, name) for name in node.input[1:3]),
-        "channels-counted-otherwise": node.op_type != "Flatten" and counts_channels_otherwise(scope, node),
+        "channels-counted-otherwise": counts_channels_otherwise(scope, node),
     }
 
 
@@ -407,7 +407,7 @@ OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "If": branch_traits,
     "Loop": loop_traits,
     "Scan": scan_traits,
-    **dict.fromkeys(("Flatten", "InstanceNormalization"), _on_images),
+    "InstanceNormalization": _on_images,
     **dict.fromkeys(JOINING, _pairing(_joining)),
     **dict.fromkeys(("LayerNormalization", "RMSNormalization"), layer_norm_traits),
     "LRN": _response,

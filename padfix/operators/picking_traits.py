@@ -14,6 +14,7 @@ from padfix.operators.elementwise import ELEMENTWISE, MOST_MOVES, MOVING, PLACES
 from padfix.operators.lists import depends_on_data
 from padfix.operators.long_results import ends_as_long, is_behind_images, turns_longs
 from padfix.operators.numbers import numbers_of
+from padfix.operators.open_lengths import puts_open
 from padfix.operators.passing import passed_on
 from padfix.operators.picked_parts import picked_part
 from padfix.operators.places import may_count_from_end
@@ -61,6 +62,7 @@ def _picking(scope: Scope, node: NodeProto) -> Traits:
         "picks-rows": indices is not None and node.op_type == "GatherND" and indices.shape[-1:] == (1,),
         "by-image": attributes.integer(node, "batch_dims", 0) != 0,
         "puts-slices": _puts_slices(node, shapes),
+        "puts-open": node.op_type == "ScatterND" and puts_open(scope, node),
         "places-in-rows": node.op_type == "ScatterND" and _are_in_rows(shapes[1]),
         "by-tuples": node.op_type == "GatherND" and shapes[1] is not None and tuple(shapes[1][-1:]) != (1,),
         "by-many-axes": node.op_type == "GatherND" and shapes[1] is not None and len(shapes[1]) > _AXES_OF_IMAGES,

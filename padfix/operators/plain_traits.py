@@ -33,6 +33,7 @@ from padfix.operators.positive import is_positive_for_certain
 from padfix.operators.quantizers import leaves_zero_point_out, product_traits
 from padfix.operators.recurrent_layers import is_slice_for_layer
 from padfix.operators.repeats import multiplies_copies, repeats_many_axes
+from padfix.operators.reshape_traits import flatten_traits
 from padfix.operators.sequences import length_traits, place_traits
 from padfix.operators.shape_questions import any_of, is_spread
 from padfix.operators.taken_axes import LEAST_RANK
@@ -431,6 +432,7 @@ PLAINLY: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "QLinearMatMul": product_traits,
     "Einsum": _equation,
     "Expand": _expand,
+    "Flatten": flatten_traits,
     "MatMul": matrix_traits,
     "PRelu": _prelu,
     **dict.fromkeys(("SequenceErase", "SequenceInsert"), _of_split_sequence),

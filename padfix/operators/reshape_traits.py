@@ -16,11 +16,12 @@ from padfix.operators.data_order import (
     copies_channels,
     is_before_images,
     is_behind_images,
+    is_behind_window,
 )
 from padfix.operators.fused_layers import PRODUCTS
 from padfix.operators.held_lengths import is_told_late
 from padfix.operators.lists import is_given_number
-from padfix.operators.open_lengths import leaves_known_lengths
+from padfix.operators.open_lengths import flattens_open, leaves_known_lengths
 from padfix.operators.picked_parts import is_taken_apart
 from padfix.operators.shuffles import shuffles_channels, shuffles_pixels
 from padfix.operators.told_lengths import measures_images
@@ -119,3 +120,13 @@ def is_by_matrix(scope: Scope, node: NodeProto) -> bool:
 def is_batch_told(scope: Scope, node: NodeProto) -> bool:
     """Whether it stands next to what works on images, and so tells how many there are."""
     return is_behind_images(scope, node.input[0]) or is_before_images(scope, node.output[0])
+
+
+def flatten_traits(scope: Scope, node: NodeProto) -> Traits:
+    """Return how many axes a Flatten has, what it stands behind, and whether it makes one row of an open length."""
+    known = scope.type_of(node.input[0])
+    return {
+        "rank": None if known is None else known.rank,
+        "behind-window": is_behind_window(scope, node.input[0]),
+        "flattens-open": flattens_open(scope, node),
+    }

@@ -17,6 +17,11 @@ MARKS = (
     "unread-constant",
     "read-constant",
     "elements-apart",
+    # Of Flatten: whether it makes one row or one column of data of which a length is open. Of MatMul and ScatterND:
+    # whether lengths are told on one side that are open on the other.
+    "flattens-open",
+    "multiplies-open",
+    "puts-open",
     "nameless-copied",  # Of inputs of the model: whether open lengths have no name, where a Reshape copies such.
     "of-nothing",  # Of inputs and outputs of the model: whether they have no elements.
     "unread",  # Of inputs of the model: whether nothing reads more of it than its lengths.

@@ -132,16 +132,16 @@ def flattening_forms(site: Site) -> Iterator[Form]:
     """Yield a Flatten as the Reshape that it is."""
     known, axis = site.input_type(0), attributes.integer(site.node, "axis", 1) or 0
     shape = () if known is None or known.shape is None else known.shape
-    first_behind = axis % max(len(shape), 1)
-    before = [each for each in shape[:first_behind] if isinstance(each, int)]
-    behind = [each for each in shape[first_behind:] if isinstance(each, int)]
-    is_known = bool(shape) and 0 < axis < len(shape) and (axis == 1 or len(before) == axis)
+    axis += len(shape) if axis < 0 else 0
+    before = [each for each in shape[:axis] if isinstance(each, int)]
+    behind = [each for each in shape[axis:] if isinstance(each, int)]
+    is_known = bool(shape) and (axis in (0, 1, len(shape)) or len(before) == axis)
 
     def write() -> Rewrite:
         builder = site.builder()
-        first = 0 if axis == 1 else math.prod(before)
         # A length that is told suits an empty batch as well.
         second = math.prod(behind) if len(behind) == len(shape) - axis else -1
+        first = math.prod(before) if len(before) == axis != 1 else 0 if axis == 1 < len(shape) else -1
         builder.output(site.node.output[0], builder.reshaped(builder.input(site.input_name(0)), [first, second]))
         return Rewrite(builder.build(), trials_of(site), exact=True)
 
