@@ -31,7 +31,7 @@ def test_told_and_open_lengths_do_not_meet(graph: str, is_right: bool, tmp_path:
         (only,) = operators_for(graph, "opencv@4.14.0", tmp_path, 11, 8)
         assert only in ("MatMul", "ScatterND")
         return
-    with pytest.raises(RefusedError, match="MatMul|ScatterND"):
+    with pytest.raises(RefusedError, match=r"MatMul|ScatterND"):
         operators_for(graph, "opencv@4.14.0", tmp_path, 11, 8)
 
 
