@@ -102,6 +102,7 @@ def recurrent_traits(scope: Scope, node: NodeProto) -> Traits:
         "states-differ": len({is_constant(scope, name) for name in _states(node)}) > 1,
         "state-of-few": _starts_a_few(scope, node),
         "state-computed": not all(is_constant(scope, name) for name in _states(node)),
+        "weights-computed": any(depends_on_data(scope, name) for name in node.input[1 : _BIAS + 1] if name),
         "biased": len(node.input) > _BIAS and bool(node.input[_BIAS]),
         "squeezed": _is_squeezed(scope, node),
         "over-batch": _is_over_batch(scope, node),

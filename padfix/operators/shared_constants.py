@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from itertools import takewhile
 
 from onnx import NodeProto
@@ -43,17 +44,27 @@ def reads_constant_again(scope: Scope, node: NodeProto) -> bool:
         for reader in scope.consumers(name)
         if reader.op_type == "InstanceNormalization"
         or (weighs and reader.op_type in _JOINING and not _is_bias(scope, reader))
+        or (node.op_type == "MatMul" and _takes_for_data(reader, name))
     }
-    before = takewhile(lambda each: each.output[:1] != node.output[:1], scope.nodes if readers else ())
-    return any(each.output[0] in readers for each in before if each.output)
+    return _is_before(scope, node, readers)
+
+
+def _takes_for_data(node: NodeProto, name: str) -> bool:
+    """Whether what weighs nothing takes a constant for its data, or a product for its first factor."""
+    return node.op_type == "Concat" or (node.op_type in ("Gather", "MatMul") and name == node.input[0])
+
+
+def _is_before(scope: Scope, node: NodeProto, outputs: Collection[str]) -> bool:
+    """Whether something before a node gives one of these first."""
+    before = takewhile(lambda each: each.output[:1] != node.output[:1], scope.nodes if outputs else ())
+    return any(each.output[0] in outputs for each in before if each.output)
 
 
 def _is_told_again(scope: Scope, node: NodeProto) -> bool:
     names = [name for name in node.input[1:] if name and is_constant(scope, name)]
     readers = [each for name in dict.fromkeys(names) for each in scope.consumers(name)]
     outputs = {each.output[0] for each in readers if each.op_type == "Gather" or each.op_type in _JOINING}
-    before = takewhile(lambda each: each.output[:1] != node.output[:1], scope.nodes if outputs else ())
-    return any(each.output[0] in outputs for each in before if each.output)
+    return _is_before(scope, node, outputs)
 
 
 def weighs_number_again(scope: Scope, node: NodeProto) -> bool:
@@ -64,15 +75,19 @@ def weighs_number_again(scope: Scope, node: NodeProto) -> bool:
     lengths = {name: known.lengths for name, known in told.items() if known is not None}
     numbers = [name for name, each in lengths.items() if each is not None and math.prod(each) == 1]
     readers = {each.output[0] for name in numbers for each in scope.consumers(name) if each.op_type in _JOINING}
-    before = takewhile(lambda each: each.output[:1] != node.output[:1], scope.nodes if readers else ())
-    return any(each.output[0] in readers for each in before if each.output)
+    return _is_before(scope, node, readers)
 
 
 def joins_constant_again(scope: Scope, node: NodeProto) -> bool:
-    """Whether a Concat joins a constant twice, or one that a Concat before it joins."""
+    """Whether a Concat joins a constant twice, or one that something before it takes for data."""
     constants = [name for name in node.input if is_constant(scope, name)]
-    first = (next(each for each in scope.consumers(name) if each.op_type == node.op_type) for name in constants)
-    return len(set(constants)) < len(constants) or any(each.output[:1] != node.output[:1] for each in first)
+    outputs = {
+        each.output[0]
+        for name in constants
+        for each in scope.consumers(name)
+        if _takes_for_data(each, name) or each.op_type in _JOINING
+    }
+    return len(set(constants)) < len(constants) or _is_before(scope, node, outputs)
 
 
 def reads_turned_constant(scope: Scope, node: NodeProto) -> bool:

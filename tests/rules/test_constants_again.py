@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import onnx
 import onnx.parser
 import pytest
@@ -113,3 +114,39 @@ def test_qnn_turns_weights_that_a_gemm_does_not_add(tmp_path: Path) -> None:
     padfix.convert(source, result, target="qnn")
     (gemm,) = onnx.load(result).graph.node
     assert gemm.input[1] != gemm.input[2]
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        "k = Transpose <perm = [1, 0]> (X) a = MatMul (w, k) c = MatMul (w, a) Y = Transpose <perm = [1, 0]> (c)",
+        "k = Concat <axis = 0> (X, w) a = MatMul (k, w) Y = Slice (a, o, e)",
+        "k = Add (X, l) a = Concat <axis = 0> (k, l) Y = Slice (a, o, e)",
+    ],
+)
+def test_first_factors_and_what_is_joined_are_given_apart(nodes: str, tmp_path: Path) -> None:
+    told = "int64[1] o = {0}, int64[1] e = {2}, float[1,4] l = {1, 2, 3, 4}, float[4] s"
+    source, result = tmp_path / "model.onnx", tmp_path / "result.onnx"
+    onnx.save(onnx.parser.parse_model(GRAPH.replace("float[4] s", told) + f" {{ {nodes} }}"), source)
+    padfix.convert(source, result, target="opencv@4.14")
+    assert not padfix.check(result, target="opencv@4.14").findings
+    graph = onnx.load(result).graph
+    constants = {each.name for each in graph.initializer}
+    weighing = [each for each in graph.node if each.op_type in ("Add", "Concat", "MatMul")]
+    assert not constants & set(weighing[0].input) & set(weighing[1].input)
+
+
+LSTM = """<ir_version: 8, opset_import: ["" : 14]> g (float[3,2,4] X%s) => (float[3,1,2,1] Y)
+<float[1,4,1] r = {0.1, 0.2, 0.3, 0.4}> { k = Identity (w) Y = LSTM <hidden_size = 1> (X, k, r) }"""
+
+
+@pytest.mark.parametrize("is_fed", [False, True])
+def test_a_layer_of_fed_weights_is_written_in_steps(is_fed: bool, tmp_path: Path) -> None:
+    model = onnx.parser.parse_model(LSTM % ", float[1,4,4] w")
+    if not is_fed:
+        del model.graph.input[1]
+        model.graph.initializer.append(onnx.numpy_helper.from_array(np.full((1, 4, 4), 0.5, np.float32), "w"))
+    onnx.save(model, tmp_path / "model.onnx")
+    padfix.convert(tmp_path / "model.onnx", tmp_path / "result.onnx", target="opencv@4.14")
+    found = {each.op_type for each in onnx.load(tmp_path / "result.onnx").graph.node}
+    assert ("LSTM" in found) != is_fed
