@@ -8,7 +8,11 @@ from padfix.graph import attributes
 from padfix.graph.scopes import Scope, ValueType, bodies_of, outer_names_of
 from padfix.operators.constant_chains import has_chain, is_constant
 from padfix.operators.counted_images import computes_with_count
+from padfix.operators.decided_bodies import decided_body
 from padfix.targets.traits import Trait, Traits
+
+_FEW = 3
+"""As many nodes without names as one that gives a constant is lost among."""
 
 
 def branch_traits(scope: Scope, node: NodeProto) -> Traits:
@@ -22,6 +26,7 @@ def branch_traits(scope: Scope, node: NodeProto) -> Traits:
         "branches": _difference(scope, node),
         "within-undecided": _is_within_undecided(scope),
         "constants-from-outside": any(is_constant(scope, name) for name in outer_names_of(node)),
+        "holds-constants": _holds_constants(scope, node),
         "reads-from-outside": not outer_names_of(node) <= scope.root.inputs,
     }
 
@@ -29,6 +34,19 @@ def branch_traits(scope: Scope, node: NodeProto) -> Traits:
 def loop_traits(scope: Scope, node: NodeProto) -> Traits:
     """Return whether a Loop is told nothing but how often to turn: it has no condition, and hands nothing on."""
     return {"counts-alone": not any(node.input[1:])}
+
+
+def _holds_constants(scope: Scope, node: NodeProto) -> bool:
+    """Whether the branch that is taken has initializers, or a Constant and two nodes and more without names.
+
+    Where it is not known which one that is, either counts.
+    """
+    decided = decided_body(scope, node)
+    taken = [graph for name, graph in bodies_of(node) if decided is None or name == decided.attribute]
+    nameless = [[each.op_type for each in graph.node if not each.name] for graph in taken]
+    return any(graph.initializer or graph.sparse_initializer for graph in taken) or any(
+        "Constant" in each and len(each) >= _FEW for each in nameless
+    )
 
 
 def scan_traits(scope: Scope, node: NodeProto) -> Traits:

@@ -83,6 +83,15 @@ def is_constant_boolean(scope: Scope, name: str) -> bool:
     return known is not None and known.elem_type == TensorProto.BOOL and is_constant(scope, name)
 
 
+def reads_constant_doubles(scope: Scope, node: NodeProto) -> bool:
+    """Whether a node reads a constant in double precision."""
+    types = {name: scope.type_of(name) for name in node.input if name}
+    return any(
+        known is not None and known.elem_type == TensorProto.DOUBLE and is_constant(scope, name)
+        for name, known in types.items()
+    )
+
+
 def reads_constant_bytes(scope: Scope, node: NodeProto) -> bool:
     """Whether a node reads a constant of bytes with a sign."""
     types = {name: scope.type_of(name) for name in node.input if name}

@@ -47,7 +47,7 @@ def multiplies_open(scope: Scope, node: NodeProto) -> bool:
 
 
 def puts_open(scope: Scope, node: NodeProto) -> bool:
-    """Whether lengths are told of what a ScatterND puts that are open of its data or indices, or the other way round."""
+    """Whether lengths are told of what a ScatterND puts that its data or indices leave open, or the other way round."""
     types = [scope.type_of(name) for name in node.input[:3]]
     shapes = [each.shape for each in types if each is not None and each.shape]
     if len(shapes) < len(types) or not isinstance(depth := shapes[1][-1], int):

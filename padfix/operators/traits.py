@@ -19,6 +19,7 @@ from padfix.operators.constant_chains import (
     is_of_constants,
     is_steered_by_data,
     is_steered_by_results,
+    reads_constant_doubles,
     reads_unsigned_bytes,
 )
 from padfix.operators.constant_pad import given_pads
@@ -108,6 +109,7 @@ def traits_of(scope: Scope, node: NodeProto) -> Traits | None:
     found["constants-turned"] = reads_turned_constant(scope, node)
     found["weights-both-ways"] = reads_both_ways(scope, node)
     found.update(far_numbers(scope, node))
+    found["constant-doubles"] = reads_constant_doubles(scope, node)
     found["constant-booleans"] = any(is_constant_boolean(scope, name) for name in node.input)
     if node.op_type in (*ON_ONE, *PLACES, *QUANTIZERS, *SOFTENING):
         found["of-made-list"] = is_of_made_line(scope, node)

@@ -74,6 +74,7 @@ MARKS = (
     "narrow-integers",  # Of Neg: whether its data are integers of up to 32 bits.
     "slopes-of-all-axes",  # Of PRelu: whether its slopes have as many axes as the data, and another shape.
     "slopes-computed",  # Of PRelu: whether its slopes are no constant.
+    "holds-constants",  # Of If: whether its branch has initializers, or a Constant among several nodes without names.
     "constants-from-outside",  # Of If: whether its branches read constants that stand outside.
     "computed-of-windows",  # Of PRelu: whether its data is what a convolution or pool gives, or computed of that.
     "reads-from-outside",  # Of If: whether its branches read anything from outside but inputs of the model.
@@ -266,7 +267,7 @@ MARKS = (
     "by-data",
     "before-cast",  # Of Gather: whether a Cast alone reads what it picks; of Mul: whether one reads the product.
     "by-number-of-images",  # Of If, Slice and arithmetic: whether how many images there are is computed with.
-    # Of what picks single elements, which has axis-from-end as well; and of what reads constants of booleans.
+    # Of what picks single elements, which has axis-from-end as well; and of what reads constants of these types.
     "of-fewer-rows",
     "of-more-rows",
     "told-beside-open",  # Of ScatterElements: whether lengths of its indices are told where those of its data are open.
@@ -276,6 +277,7 @@ MARKS = (
     "by-infinity",
     "infinity-as-result",  # Of what gives constants, too: whether the model gives an infinity among them.
     "constant-booleans",
+    "constant-doubles",
     # Of GroupNormalization.
     "of-groups",
     # Of Concat, and of LSTM.

@@ -156,6 +156,7 @@ class TargetRule(Rule):
         read = {name: own[name] for name in _OF_DATA if name in own}
         numbers = {"numbers": own["numbers"]} if own.get("numbers", "single") != "single" else {}
         numbers |= {"by-infinity": True} if own.get("by-infinity") else {}
+        numbers |= {"constant-doubles": True} if own.get("constant-doubles") else {}
         # What is still given by nodes, or for others, is in initializers in the end: the node is found for that again.
         later = dict.fromkeys(mended_later(site), False)
         for form in self._all_forms(site):
