@@ -19,7 +19,6 @@ from padfix.operators.fused_layers import (
     spreads_other_norm,
 )
 from padfix.operators.gates import angle_traits, erf_traits, falls_far, gate_traits, is_behind_product, softplus_traits
-from padfix.operators.moved_results import cuts_squeezed
 from padfix.operators.numbers import is_narrow_integer
 from padfix.operators.picking_traits import ranked
 from padfix.operators.quantizers import (
@@ -67,7 +66,6 @@ ACTIVATIONS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
             "bounds-equal": operator.eq(*clip_bounds(scope, node)),
             "cuts-volume-off": clip_bounds(scope, node) == _OF_RELU6 and is_cut_off_volume(scope, node),
             "cuts-relu-off": cuts_relu_off(scope, node),
-            "cuts-squeezed": cuts_squeezed(scope, node),
             "cuts-window-off-zero": cuts_window_off_zero(scope, node),
             "cuts-quantized": cuts_quantized(scope, node),
             "cuts-one-end-of-bytes": cuts_one_end_of_bytes(scope, node),

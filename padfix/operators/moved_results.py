@@ -26,6 +26,9 @@ _DEEPEST = 20
 
 _MATRIX = 2
 
+_AXES_AS_INPUT_SINCE = 13
+"""The first opset whose Squeeze takes its axes as an input."""
+
 _SQUARE = 2
 
 
@@ -59,13 +62,47 @@ def reads_moved_result(scope: Scope, node: NodeProto) -> bool:
     return False
 
 
-def cuts_squeezed(scope: Scope, node: NodeProto) -> bool:
-    """Whether a Clip gives a result of the model, of three axes or more that a Squeeze has just taken some of."""
-    before = scope.own_producer(node.input[0])
-    if before is None or before.op_type != "Squeeze" or not scope.is_output(node.output[0]):
+GIVING_SQUEEZED = {"Add": False, "Clip": False, "LeakyRelu": True, "PRelu": False, "Relu": True}
+"""What some compute before a Squeeze, and whether only where something else reads what that gives.
+
+Of Add the sum of a number, or a number for each element along the last axis.
+"""
+
+
+def gives_squeezed(scope: Scope, node: NodeProto) -> bool:
+    """Whether a node of :data:`GIVING_SQUEEZED` makes a result of the model of what a Squeeze has just cut axes off.
+
+    Of three axes and more before those are cut off. What changes each element by itself may lie between them.
+    """
+    name = _added_to(scope, node) if node.op_type == "Add" else node.input[0]
+    if not name or not scope.is_output(node.output[0]):
         return False
-    known = scope.type_of(before.input[0])
-    return known is None or known.rank is None or known.rank > _MATRIX
+    is_read_again, counts = False, True
+    for _ in range(_DEEPEST):
+        is_read_again |= counts and (scope.is_output(name) or len(scope.consumers(name)) > 1)
+        before = scope.own_producer(name)
+        if before is None or normal_domain(before.domain):
+            return False
+        if before.op_type == "Squeeze":
+            known = scope.type_of(before.input[0])
+            is_matrix = known is not None and known.rank is not None and known.rank <= _MATRIX
+            return not is_matrix and (is_read_again or not GIVING_SQUEEZED[node.op_type])
+        if before.op_type == "Add" and scope.opset < _AXES_AS_INPUT_SINCE and _added_to(scope, before):
+            name, is_read_again = _added_to(scope, before), True
+        elif before.op_type == "Identity" or _changes(scope, before):
+            name, counts = before.input[0], counts and before.op_type in ("Identity", *GIVING_SQUEEZED)
+        else:
+            return False
+    return False
+
+
+def _added_to(scope: Scope, node: NodeProto) -> str:
+    """Return what an Add adds a constant number to, or one for each element along the last axis; else nothing."""
+    constants = [each for each in node.input if is_constant(scope, each)]
+    known = scope.type_of(constants[0]) if len(constants) == 1 else None
+    if known is None or known.shape is None or len(known.shape) > 1:
+        return ""
+    return next(each for each in node.input if each not in constants)
 
 
 def activates_result(scope: Scope, node: NodeProto) -> bool:

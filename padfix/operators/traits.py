@@ -31,7 +31,7 @@ from padfix.operators.held_lengths import is_told_late, makes_lengths_late, read
 from padfix.operators.lists import ON_ONE, SOFTENING, is_of_made_line, is_of_made_number, lists_for_numbers
 from padfix.operators.loaded_lengths import counts_channels_otherwise
 from padfix.operators.mixed_images import mixes_images
-from padfix.operators.moved_results import activates_result, reads_moved_result
+from padfix.operators.moved_results import GIVING_SQUEEZED, activates_result, gives_squeezed, reads_moved_result
 from padfix.operators.numbers import (
     elements_of,
     far_numbers,
@@ -111,6 +111,8 @@ def traits_of(scope: Scope, node: NodeProto) -> Traits | None:
     found.update(far_numbers(scope, node))
     found["constant-doubles"] = reads_constant_doubles(scope, node)
     found["constant-booleans"] = any(is_constant_boolean(scope, name) for name in node.input)
+    if node.op_type in GIVING_SQUEEZED:
+        found["gives-squeezed"] = gives_squeezed(scope, node)
     if node.op_type in (*ON_ONE, *PLACES, *QUANTIZERS, *SOFTENING):
         found["of-made-list"] = is_of_made_line(scope, node)
         found["of-made-number"] = is_of_made_number(scope, node)

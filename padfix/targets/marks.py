@@ -370,7 +370,9 @@ MARKS = (
     "places-computed",  # Of Gather: whether its indices are computed from constants, and none of them is data's.
     "value-given",  # Of Pad: whether an input says what is added.
     "value-unread",  # Of Pad: whether it has a value as an input that its mode does not read.
-    "cuts-squeezed",  # Of Clip: whether a result of the model is what a Squeeze has just taken axes of.
+    # Of Clip, LeakyRelu, PRelu and Relu: whether a result of the model is what they make of what a Squeeze has just
+    # taken axes of; of LeakyRelu and Relu where something else reads that.
+    "gives-squeezed",
     # Of what changes elements one by one: whether they are a result of the model that a Reshape or a product gives.
     "reads-moved-result",
     # Of Gemm: whether what is added is no list, or one of a single element. Of LayerNormalization: whether it gives its

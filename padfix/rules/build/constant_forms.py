@@ -104,7 +104,11 @@ def initialized_form(site: Site) -> Form:
 
     told: Traits = {"constants-by-nodes": not scope.takes_initializers, **dict.fromkeys(CONSTANTS_APART, False)}
     operators = ((site.node.op_type, {**own, **told}),)
-    why_not = Refusal("its constants are very large, or may be replaced") if all(value is None for value in copies.values()) else None
+    why_not = (
+        Refusal("its constants are very large, or may be replaced")
+        if all(value is None for value in copies.values())
+        else None
+    )
     kind = " as initializers" if scope.takes_initializers else ""
     return Form(f"constants of its own{kind}", operators, write, why_not)
 

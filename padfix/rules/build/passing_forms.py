@@ -185,6 +185,29 @@ def kept_written(site: Site) -> Form:
     return Form("that its axis is kept, written", (), write)
 
 
+def identity_behind(site: Site) -> Form:
+    """Return a node with an Identity behind it, and none before it, so that it gives no result of the model itself."""
+    first, before = site.node.input[0], list[NodeProto]()
+    while (maker := site.scope.own_producer(first)) is not None and maker.op_type == "Identity":
+        first = maker.input[0]
+        before.insert(0, maker)
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        whole = builder.original(copied(site.node), [builder.input(name) for name in (first, *site.node.input[1:])])
+        builder.output(site.node.output[0], builder.op("Identity", [whole]))
+        trials = tuple(
+            {first if name == site.node.input[0] else name: data for name, data in each.items()}
+            for each in trials_of(site)
+        )
+        return Rewrite(builder.build(), trials, exact=True, replaces=tuple(before))
+
+    own = traits_of(site.scope, site.node) or {}
+    maker = site.scope.own_producer(first)
+    why_not = Refusal("it is of a square") if maker is not None and maker.op_type in ("Mul", "Pow") else None
+    return Form("an Identity behind it", ((site.node.op_type, {**own, "gives-squeezed": False}),), write, why_not)
+
+
 _AS_RESULT = ("as-result", "turns-longs")
 """Traits of what makes integers that are a result of the model."""
 

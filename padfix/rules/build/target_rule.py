@@ -41,6 +41,7 @@ from padfix.rules.build.objections import Objection, objections, worst_objection
 from padfix.rules.build.passing_forms import (
     APART,
     behind_maximum,
+    identity_behind,
     kept_written,
     negated_twice,
     of_fewer_axes,
@@ -91,6 +92,7 @@ _BY_MARK: Mapping[str, Callable[[Site], Iterable[Form]]] = {
     "squares-far": of_smaller_squares,
     "cuts-window-off-zero": lambda site: [between_negatives(site)],
     "laid-out-apart": laid_out_alike,
+    "gives-squeezed": lambda site: [identity_behind(site)],
     "kept-unwritten": lambda site: [kept_written(site)],
     "turns-longs": lambda site: [summed_with_nothing(site)],
     "takes-nothing": lambda site: [of_nothing(site)],
