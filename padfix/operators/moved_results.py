@@ -102,7 +102,8 @@ def _added_to(scope: Scope, node: NodeProto) -> str:
     known = scope.type_of(constants[0]) if len(constants) == 1 else None
     if known is None or known.shape is None or len(known.shape) > 1:
         return ""
-    return next(each for each in node.input if each not in constants)
+    added = [str(each) for each in node.input if each not in constants]
+    return added[0]
 
 
 def activates_result(scope: Scope, node: NodeProto) -> bool:

@@ -48,16 +48,15 @@ DFT_AXIS_AS_INPUT_SINCE = 20
 # fmt: off
 PLAIN = (
     "Acos", "Acosh", "AffineGrid", "Asin", "Asinh", "Atan", "Atanh", "Bernoulli", "BitCast", "BitwiseAnd",
-    "BitwiseNot", "BitwiseOr", "BitwiseXor", "BlackmanWindow", "CausalConvWithState", "CenterCropPad",
-    "Compress", "Cosh", "CumProd", "DeformConv", "Det", "Equal", "Greater", "GreaterOrEqual",
-    "HammingWindow", "HannWindow", "If", "ImageDecoder", "IsNaN", "LeakyRelu", "Less", "LessOrEqual",
-    "LinearAttention", "Loop", "MaxRoiPool", "MelWeightMatrix", "Multinomial", "NonZero",
-    "Not", "Optional", "OptionalGetElement", "OptionalHasElement", "RandomNormal", "RandomNormalLike", "RandomUniform",
-    "RandomUniformLike", "RegexFullMatch", "Relu", "ReverseSequence", "Round",
-    "Scan", "SequenceAt", "SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert",
-    "SequenceLength", "SequenceMap", "Shrink", "Sinh", "Softsign", "SplitToSequence", "StringConcat",
-    "StringNormalizer", "StringSplit", "SwiGLU", "Tan", "TensorScatter", "TfIdfVectorizer", "ThresholdedRelu", "Tile",
-    "Trilu",
+    "BitwiseNot", "BitwiseOr", "BitwiseXor", "BlackmanWindow", "CausalConvWithState", "CenterCropPad", "Compress",
+    "Cosh", "CumProd", "DeformConv", "Det", "Equal", "Greater", "GreaterOrEqual", "HammingWindow", "HannWindow",
+    "If", "ImageDecoder", "IsNaN", "LeakyRelu", "Less", "LessOrEqual", "LinearAttention", "Loop", "MaxRoiPool",
+    "MelWeightMatrix", "Multinomial", "NonZero", "Not", "Optional", "OptionalGetElement", "OptionalHasElement",
+    "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "RegexFullMatch", "Relu",
+    "ReverseSequence", "Round", "Scan", "SequenceAt", "SequenceConstruct", "SequenceEmpty", "SequenceErase",
+    "SequenceInsert", "SequenceLength", "SequenceMap", "Shrink", "Sinh", "Softsign", "SplitToSequence",
+    "StringConcat", "StringNormalizer", "StringSplit", "SwiGLU", "Tan", "TensorScatter", "TfIdfVectorizer",
+    "ThresholdedRelu", "Tile", "Trilu",
 )
 # fmt: on
 """Operators of which it is all the same to runtimes how they are."""

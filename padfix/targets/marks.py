@@ -1,9 +1,11 @@
 """The words of facts that are switches, off unless they are told."""
 
+from padfix.targets.declared_marks import DECLARED_MARKS
 from padfix.targets.general_marks import GENERAL_MARKS
 from padfix.targets.quantizer_marks import QUANTIZER_MARKS
 
 MARKS = (
+    *DECLARED_MARKS,
     *GENERAL_MARKS,
     *QUANTIZER_MARKS,
     # Of outputs and nodes: whether a name has other characters than letters, digits and _ . / \\ > - and colons.
@@ -11,19 +13,11 @@ MARKS = (
     "odd-node",
     "old-file",  # Of files: whether ONNX's version is one that lists constants among the inputs.
     "new-file",  # Of files: whether ONNX's version is one that came with opset 28.
-    # Of constants: whether an input has it as its default; whether nothing reads it, or something does that quantizes
-    # nothing; whether its elements are written one by one and not as bytes.
-    "default-of-input",
-    "unread-constant",
-    "read-constant",
-    "elements-apart",
     # Of Flatten: whether it makes one row or one column of data of which a length is open. Of MatMul and ScatterND:
     # whether lengths are told on one side that are open on the other.
     "flattens-open",
     "multiplies-open",
     "puts-open",
-    "nameless-copied",  # Of inputs of the model: whether open lengths have no name, where a Reshape copies such.
-    "of-nothing",  # Of inputs and outputs of the model: whether they have no elements.
     "unread",  # Of inputs of the model: whether nothing reads more of it than its lengths.
     "strided",  # Of convolutions, transposed convolutions and pools.
     "far-strides",
@@ -74,7 +68,6 @@ MARKS = (
     "narrow-integers",  # Of Neg: whether its data are integers of up to 32 bits.
     "slopes-of-all-axes",  # Of PRelu: whether its slopes have as many axes as the data, and another shape.
     "slopes-computed",  # Of PRelu: whether its slopes are no constant.
-    "holds-constants",  # Of If: whether its branch has initializers, or a Constant among several nodes without names.
     "constants-from-outside",  # Of If: whether its branches read constants that stand outside.
     "computed-of-windows",  # Of PRelu: whether its data is what a convolution or pool gives, or computed of that.
     "reads-from-outside",  # Of If: whether its branches read anything from outside but inputs of the model.
@@ -85,7 +78,6 @@ MARKS = (
     "asks-neither",  # Of IsInf: whether it asks neither for infinity nor for what is below all numbers.
     "zero-factor",  # Of HardSigmoid and Selu: whether alpha, beta or gamma is written as 0.
     "gives-places",  # Of TopK: whether its places are read.
-    "counts-alone",  # Of Loop: whether it has no condition, and hands nothing from one turn to the next.
     "untyped-body",  # Of Scan: whether its body does not tell of which type what it is given is.
     "axes-from-untold-end",  # Of the same: whether axes count from the end of slices without a shape in the body.
     "axis-from-end",  # Of Softmax, LogSoftmax and Hardmax, and of LayerNormalization.
@@ -365,7 +357,6 @@ MARKS = (
     # Of Cast, Constant, Dropout, Shape and Split: whether what it gives is a result of the model. Of windows: whether
     # that is one, or what a Relu, LeakyRelu or Clip makes of it.
     "as-result",
-    "by-node",  # Of a sparse constant: whether a Constant holds it.
     "ends-model",
     "places-computed",  # Of Gather: whether its indices are computed from constants, and none of them is data's.
     "value-given",  # Of Pad: whether an input says what is added.

@@ -12,7 +12,7 @@ import padfix
 
 GRAPH = (
     '<ir_version: 8, opset_import: ["" : %d]> g (float[1,2,4,6] X) => (float[2,4,6] Y%s) '
-    "<float two = {2}, float lo = {0}, float hi = {6}, float[6] row = {1, 2, 3, 4, 5, 6}, int64[1] a = {0}> "
+    "<float two = {2}, float lo = {0}, float hi = {6}, float[1] sl = {0.1}, float[6] row = {1, 2, 3, 4, 5, 6}, int64[1] a = {0}> "
     "{ p = Sigmoid (X) v = Squeeze %s %s }"
 )
 
@@ -32,7 +32,7 @@ def operators(nodes: str, opset: int, folder: Path) -> list[str]:
     [
         ("Y = Relu (v) Z = Add (v, two)", 17, ["Relu", "Identity", "Add"]),
         ("Y = LeakyRelu (v) Z = Sigmoid (v)", 17, ["LeakyRelu", "Identity", "Sigmoid"]),
-        ("Y = PRelu (v, row)", 17, ["PRelu", "Identity"]),
+        ("Y = PRelu (v, sl)", 17, ["PRelu", "Identity"]),
         ("n = Neg (v) Y = Clip (n, lo, hi)", 17, ["Neg", "Clip", "Identity"]),
         ("u = Identity (v) Y = Relu (u) Z = Neg (v)", 17, ["Relu", "Identity", "Neg"]),
         ("Y = Add (v, row)", 11, ["Add", "Identity"]),

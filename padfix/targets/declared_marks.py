@@ -1,0 +1,16 @@
+"""The switches of facts about what a model declares or holds, off unless they are told."""
+
+DECLARED_MARKS = (
+    # Of constants: whether an input has it as its default; whether nothing reads it, or something does that quantizes
+    # nothing; whether its elements are written one by one and not as bytes.
+    "default-of-input",
+    "unread-constant",
+    "read-constant",
+    "elements-apart",
+    "nameless-copied",  # Of inputs of the model: whether open lengths have no name, where a Reshape copies such.
+    "of-nothing",  # Of inputs and outputs of the model: whether they have no elements.
+    "holds-constants",  # Of If: whether its branch has initializers, or a Constant among several nodes without names.
+    "counts-alone",  # Of Loop: whether it has no condition, and hands nothing from one turn to the next.
+    "by-node",  # Of a sparse constant: whether a Constant holds it.
+)
+"""Switches of constants, inputs and outputs, and of bodies."""
