@@ -12,7 +12,8 @@ import padfix
 
 GRAPH = (
     '<ir_version: 8, opset_import: ["" : %d]> g (float[1,2,4,6] X) => (float[2,4,6] Y%s) '
-    "<float two = {2}, float lo = {0}, float hi = {6}, float[1] sl = {0.1}, float[6] row = {1, 2, 3, 4, 5, 6}, int64[1] a = {0}> "
+    "<float two = {2}, float lo = {0}, float hi = {6}, float[1] sl = {0.1}, float[6] row = {1, 2, 3, 4, 5, 6}, "
+    "int64[1] a = {0}> "
     "{ p = Sigmoid (X) v = Squeeze %s %s }"
 )
 
