@@ -449,9 +449,9 @@ LAYER = (
 @pytest.mark.parametrize(
     ("layer", "silent", "refused"),
     [
-        ("Y = LSTM <hidden_size = 3> (X, W, R)", {"ncnn"}, {"mnn", "tvm"}),
+        ("Y = LSTM <hidden_size = 3> (X, W, R)", {"ncnn"}, {"mnn", "opencv", "tvm"}),
         ('y, Y = LSTM <hidden_size = 3, direction = "reverse"> (X, W, R)', {"opencv", "ncnn", "mnn", "tract"}, {"tvm"}),
-        ("y, h, Y = LSTM <hidden_size = 3> (X, W, R)", {"ncnn"}, {"tvm"}),
+        ("y, h, Y = LSTM <hidden_size = 3> (X, W, R)", {"ncnn"}, {"opencv", "tvm"}),
         ('y, "", Y = LSTM <hidden_size = 3> (X, W, R)', {"opencv", "ncnn"}, {"tvm"}),
         ("Y = LSTM <hidden_size = 3, clip = 0.5> (X, W, R)", {"opencv", "ncnn", "mnn", "tract"}, {"tvm"}),
         (
@@ -474,7 +474,7 @@ LAYER = (
         (
             'Y = LSTM <hidden_size = 3, activations = ["sigmoid", "Tanh", "tanh"]> (X, W, R)',
             {"ncnn"},
-            {"mnn", "tvm"},
+            {"mnn", "opencv", "tvm"},
         ),
     ],
 )

@@ -146,7 +146,8 @@ def flattening_forms(site: Site) -> Iterator[Form]:
         return Rewrite(builder.build(), trials_of(site), exact=True)
 
     why_not = None if is_known else Refusal("an equal form needs the lengths before its axis (--shape)")
-    yield Form("a Reshape", (("Reshape", {"rank": 2}),), write, why_not)
+    mixes = bool((traits_of(site.scope, site.node) or {}).get("across-images"))
+    yield Form("a Reshape", (("Reshape", {"rank": 2, "across-images": mixes}),), write, why_not)
 
 
 def listed_first(site: Site) -> Iterator[Form]:
