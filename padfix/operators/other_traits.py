@@ -91,7 +91,7 @@ from padfix.operators.slices import (
     starts_before_first,
 )
 from padfix.operators.spelled_norms import divided_norm, norm_traits, scales_groups, squares_for_norm
-from padfix.operators.spread_axes import computes_fewer_axes, joins_constant_first, spreads_along_alike
+from padfix.operators.spread_axes import computes_fewer_axes, fed_list_traits, joins_constant_first, spreads_along_alike
 from padfix.operators.squares import roots_large, squares_large
 from padfix.operators.transpose_traits import transpose_traits
 from padfix.targets.traits import COUNT, Traits
@@ -360,6 +360,7 @@ def _pairing(own: Callable[[Scope, NodeProto], Traits]) -> Callable[[Scope, Node
             "fewer-axes": has_fewer_axes(scope, node),
             "moves-fewer-axes": moves_fewer_axes(scope, node),
             "computed-fewer-axes": computes_fewer_axes(scope, node),
+            **fed_list_traits(scope, node),
             "spreads-data": spreads_data(scope, node),
             "constants": spread_of_constants(scope, node),
             "one-first": is_one_first(scope, node),

@@ -18,6 +18,7 @@ from onnx import NodeProto
 from padfix.graph.scopes import Dimension, Scope
 from padfix.operators.axis_order import may_be_moved
 from padfix.operators.taken_axes import LEAST_RANK
+from padfix.targets.traits import Traits
 
 _VOLUME = 5
 """Axes of a batch of volumes."""
@@ -127,6 +128,38 @@ def computes_fewer_axes(scope: Scope, node: NodeProto) -> bool | None:
     shapes = [types[name] for name in computed if ranks[name] and ranks[name] != rank]
     told = [None if known is None or known.lengths is None else math.prod(known.lengths) > 1 for known in shapes]
     return True if True in told else None if None in told else False
+
+
+def fed_list_traits(scope: Scope, node: NodeProto) -> Traits:
+    """Return what fed lists and other data of fewer axes are for what works on each element."""
+    return {
+        "list-for-channels": _takes_list_for_channels(scope, node),
+        "fewer-axes-first": _takes_fewer_axes_from(scope, node),
+    }
+
+
+def _takes_list_for_channels(scope: Scope, node: NodeProto) -> bool:
+    """Whether a fed list, which goes along the last axis, is as long as images, volumes or lines have channels.
+
+    Of lines also one whose axes before are of one element.
+    """
+    result = scope.type_of(node.output[0])
+    if result is None or result.shape is None or len(result.shape) < LEAST_RANK:
+        return False
+    channels, rank = result.shape[1], len(result.shape)
+    fed = [scope.type_of(name) for name in node.input if name and scope.constant(name) is None]
+    shapes = [known.shape for known in fed if known is not None and known.shape]
+    return isinstance(channels, int) and any(
+        shape[-1] == channels > 1 and (len(shape) == 1 or (rank == LEAST_RANK and {*shape[:-1]} == {1}))
+        for shape in shapes
+    )
+
+
+def _takes_fewer_axes_from(scope: Scope, node: NodeProto) -> bool:
+    """Whether fed data are divided, or taken off, that have fewer axes than what is fed to divide or to be taken."""
+    types = [scope.type_of(name) for name in node.input if scope.constant(name) is None]
+    ranks = [0 if known is None or known.rank is None else known.rank for known in types]
+    return len(ranks) > 1 and 0 < ranks[0] < ranks[1]
 
 
 def joins_constant_first(scope: Scope, node: NodeProto) -> bool:

@@ -10,6 +10,8 @@ GENERAL_MARKS = (
     "fewer-axes",
     "moves-fewer-axes",
     "computed-fewer-axes",
+    "list-for-channels",
+    "fewer-axes-first",
     # Of all: whether their data are integers of 64 bits.
     "of-longs",
     # Of all: whether they read lists of one where numbers are meant.

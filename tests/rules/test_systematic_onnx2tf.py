@@ -14,6 +14,7 @@ from tests.support.proven import operators_for
 
 SUM = "(float[%s] A, float[%s] B) => (float[%s] Y) { Y = Add (A, B) }"
 BESIDE_A_LIST = "(float[2,4,3,5] X, float[%s] B) => (float[2,4,3,5] Y) { n = Neg (B) Y = Mul (X, n) }"
+FED = "(float[%s] X, float[%s] B) => (float[%s] Y) { Y = %s }"
 ADDED = "(float[%s] X, float[4,5] W) => (float[%s] Y) <float[1] b = {2}> { m = MatMul (X, W) Y = Add (m, b) }"
 QUOTIENT = "(int32[2,3,5] X) => (int32[2,3,5] Y) <int32[5] c = {5, -2, -4, 4, 3}> { Y = Div (X, c) }"
 
@@ -44,6 +45,10 @@ QUOTIENT = "(int32[2,3,5] X) => (int32[2,3,5] Y) <int32[5] c = {5, -2, -4, 4, 3}
         ("(float[2,3,4,5] X) => (float[2,3,4,5] Y) { Y = SpaceToDepth <blocksize = 1> (X) }", {"Identity": 1}),
         ("(float[2,3,2,2] X) => (float[2,3] Y) { Y = Det (X) }", {"Reshape": 2, "Det": 1}),
         (QUOTIENT, {"Reshape": 1, "Div": 1}),
+        (FED % ("2,5,4,5", "5", "2,5,4,5", "Mul (X, B)"), {"Reshape": 1, "Mul": 1}),
+        (FED % ("2,3,4,5", "5", "2,3,4,5", "Mul (X, B)"), {"Mul": 1}),
+        (FED % ("2,3,4,5", "5", "2,3,4,5", "Sub (B, X)"), {"Reshape": 1, "Sub": 1}),
+        (FED % ("2,3,4,5", "4,5", "2,3,4,5", "Div (B, X)"), {"Reshape": 1, "Div": 1}),
         (ADDED % ("3,4", "3,5"), {"MatMul": 1, "Add": 1}),
         (ADDED % ("2,3,4", "2,3,5"), {"MatMul": 1, "Add": 1}),
     ],

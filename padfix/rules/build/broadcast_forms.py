@@ -19,6 +19,7 @@ from padfix.operators.numbers import computes_in_widened
 from padfix.operators.other_traits import OTHERS
 from padfix.operators.refusal import Refusal
 from padfix.operators.spelled_norms import BY_NORM
+from padfix.operators.taken_axes import LEAST_RANK
 from padfix.operators.traits import axes_of, traits_of
 from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.along_axes import FLOATS
@@ -43,7 +44,7 @@ _MOST_ELEMENTS = 1 << 20
 _PAIRWISE = {"Sum": "Add", "Mean": "Add"}
 
 
-_OF_FEWER = ("computed-fewer-axes", "fewer-axes", "moves-fewer-axes")
+_OF_FEWER = ("computed-fewer-axes", "fewer-axes", "fewer-axes-first", "list-for-channels", "moves-fewer-axes")
 """What is told of data of fewer axes than others."""
 
 
@@ -227,6 +228,7 @@ def _with_all_axes(site: Site) -> Form:
     elif is_spread and math.prod(whole) > _MOST_ELEMENTS:
         why_not = Refusal("its constants would be very large")
     traits: dict[str, Any] = {**own, **dict.fromkeys(_OF_FEWER, False), **_apart_from_norm(changed)}
+    traits["list-for-channels"] = bool(own.get("list-for-channels")) and rank == LEAST_RANK
     if is_spread:
         traits |= {"spreads-data": False, "channels-last": False, "constants": _kind_of_whole(result)}
         traits |= {"by-one-each": own.get("numbers") == "integer"} if "by-one-each" in own else {}
