@@ -49,6 +49,10 @@ class DeploymentRuntime(Protocol):
         """Return the outputs, or in words why there are none."""
         ...
 
+    def close(self) -> None:
+        """End its process; the next run starts another."""
+        ...
+
 
 def with_shapes(model: ModelProto, feeds: Mapping[str, Array], results: Mapping[str, Array]) -> ModelProto:
     """Return the model with the shapes of this run declared: many runtimes take fixed shapes only."""
@@ -79,7 +83,10 @@ def judged(
 
     ``ties`` tell of an output by how much each number may be off besides. What is ``inside``, no output of the whole
     model, may have axes of one element more or fewer: MNN gives lines so as a result that it holds as images.
+
+    Behind a wrong one the runtime gets a new process: what writes beyond its memory would spoil what runs next there.
     """
+    results = list[OnRuntime]()
     shapes = [tuple(array.shape) for array in expected.values()]
     found = runtime.run(model.SerializeToString(), probe.arrays, shapes)
     # What steps explain does not grow with the rounding of what lies between them.
@@ -87,7 +94,7 @@ def judged(
     for place, (name, array) in enumerate(expected.items()):
         node, op_type = places[place]
         if isinstance(found, str):
-            yield OnRuntime(name, node, op_type, probe.name, refused=found)
+            results.append(OnRuntime(name, node, op_type, probe.name, refused=found))
             continue
         # What a recurrent layer gives is made of numbers up to 1, however small it is on these data.
         size = max((sizes or {}).get(name, 0.0), 1.0 if op_type in GATED else 0.0)
@@ -98,7 +105,10 @@ def judged(
         if may is not None and given.shape == array.shape:
             given = np.where(np.abs(given.astype(np.float64) - array) <= may, array, given)
         difference, allowed = difference_of(given, array, share, more + formula, size)
-        yield OnRuntime(name, node, op_type, probe.name, "", difference, allowed)
+        results.append(OnRuntime(name, node, op_type, probe.name, "", difference, allowed))
+    if any(each.max_abs_diff > each.allowed for each in results):
+        runtime.close()
+    yield from results
 
 
 def _without_ones(shape: tuple[int, ...]) -> tuple[int, ...]:

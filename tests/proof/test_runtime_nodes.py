@@ -27,6 +27,9 @@ class Counting:
         self.runs = 0
         self._runtime = runtime
 
+    def close(self) -> None:
+        """It has no process to end."""
+
     def run(self, model: bytes, feeds: Mapping[str, Any], shapes: Sequence[tuple[int, ...]]) -> list[np.ndarray] | str:
         self.runs += 1
         parsed = onnx.load_from_string(model)
@@ -82,6 +85,9 @@ def test_what_is_wrong_is_found_by_halves(runtime: Runtime, tmp_path: Path) -> N
 class Overflowing(Counting):
     """ONNX Runtime whose Softplus is no number where its exponential is too large."""
 
+    def close(self) -> None:
+        """It has no process to end."""
+
     def run(self, model: bytes, feeds: Mapping[str, Any], shapes: Sequence[tuple[int, ...]]) -> list[np.ndarray] | str:
         parsed = onnx.load_from_string(model)
         for place, node in enumerate(parsed.graph.node):
@@ -110,6 +116,9 @@ def test_what_bounded_functions_alone_read_is_judged_by_what_they_make_of_it(
 
 class Reducing(Counting):
     """ONNX Runtime that reduces all axes, whichever are listed."""
+
+    def close(self) -> None:
+        """It has no process to end."""
 
     def run(self, model: bytes, feeds: Mapping[str, Any], shapes: Sequence[tuple[int, ...]]) -> list[np.ndarray] | str:
         parsed = onnx.load_from_string(model)

@@ -21,6 +21,12 @@ class Closed:
     label = "closed 1.0"
     rounding = 1.0
 
+    def __init__(self) -> None:
+        self.ended = 0
+
+    def close(self) -> None:
+        self.ended += 1
+
     def run(self, model: bytes, feeds: Mapping[str, Any], shapes: Sequence[tuple[int, ...]]) -> list[np.ndarray]:
         return [np.full(2, 2e-6, np.float32)]
 
@@ -29,5 +35,7 @@ class Closed:
 def test_what_gates_let_through_is_judged_as_numbers_up_to_1(op_type: str, agrees: bool) -> None:
     zeros = np.zeros(2, np.float32)
     probe = Probe("ramp", {"X": zeros})
-    (found,) = judged(Closed(), parser.parse_model(MODEL), probe, {"Y": zeros}, [("node", op_type)], NODE)
+    runtime = Closed()
+    (found,) = judged(runtime, parser.parse_model(MODEL), probe, {"Y": zeros}, [("node", op_type)], NODE)
     assert found.agrees is agrees
+    assert runtime.ended == (not agrees), "what writes beyond its memory would spoil what runs next"

@@ -66,6 +66,9 @@ class Odd:
         self.op_type, self.refuses = op_type, refuses
         self._runtime = open_runtime("onnxruntime")
 
+    def close(self) -> None:
+        """It has no process to end."""
+
     def run(self, model: bytes, feeds: Mapping[str, Any], shapes: Sequence[tuple[int, ...]]) -> list[np.ndarray] | str:
         parsed = onnx.load_from_string(model)
         has_it = any(node.op_type == self.op_type for node in parsed.graph.node)
@@ -294,6 +297,9 @@ def test_a_runtime_that_is_not_there_ends_the_conversion_before_it_begins(networ
 class Fusing(Odd):
     """A runtime that gets one operator wrong behind another, and nowhere else."""
 
+    def close(self) -> None:
+        """It has no process to end."""
+
     def run(self, model: bytes, feeds: Mapping[str, Any], shapes: Sequence[tuple[int, ...]]) -> list[np.ndarray] | str:
         parsed = onnx.load_from_string(model)
         made = {name: node.op_type for node in parsed.graph.node for name in node.output}
@@ -348,6 +354,9 @@ class Listening(Odd):
         super().__init__("Relu")
         self.sizes: set[tuple[int, ...]] = set()
 
+    def close(self) -> None:
+        """It has no process to end."""
+
     def run(self, model: bytes, feeds: Mapping[str, Any], shapes: Sequence[tuple[int, ...]]) -> list[np.ndarray] | str:
         self.sizes |= {array.shape for array in feeds.values()}
         return super().run(model, feeds, shapes)
@@ -371,6 +380,9 @@ def test_no_window_is_longer_than_what_it_reads(tmp_path: Path) -> None:
 
 class Imprecise(Odd):
     """A runtime whose numbers are off by little."""
+
+    def close(self) -> None:
+        """It has no process to end."""
 
     def run(self, model: bytes, feeds: Mapping[str, Any], shapes: Sequence[tuple[int, ...]]) -> list[np.ndarray] | str:
         found = self._runtime.run(model, feeds, shapes)
@@ -404,6 +416,9 @@ def test_a_fault_with_small_numbers_is_looked_for_on_data_that_show_it(tmp_path:
 class Simple(Odd):
     """A runtime that refuses one operator wherever it stands."""
 
+    def close(self) -> None:
+        """It has no process to end."""
+
     def run(self, model: bytes, feeds: Mapping[str, Any], shapes: Sequence[tuple[int, ...]]) -> list[np.ndarray] | str:
         if any(node.op_type == self.op_type for node in onnx.load_from_string(model).graph.node):
             return f"no kernel for {self.op_type}"
@@ -430,6 +445,9 @@ def test_constants_that_are_computed_from_an_inputs_lengths(tmp_path: Path) -> N
 class Rounding(Odd):
     """A runtime that gets one operator wrong, and rounds what Sigmoid gives more than others do."""
 
+    def close(self) -> None:
+        """It has no process to end."""
+
     def run(self, model: bytes, feeds: Mapping[str, Any], shapes: Sequence[tuple[int, ...]]) -> list[np.ndarray] | str:
         found = super().run(model, feeds, shapes)
         last = onnx.load_from_string(model).graph.node[-1]
@@ -444,6 +462,9 @@ def test_rounding_behind_a_fault_is_none(network: Path) -> None:
 
 class Standing(Odd):
     """A runtime that misreads an operator by itself, and not within a network."""
+
+    def close(self) -> None:
+        """It has no process to end."""
 
     def run(self, model: bytes, feeds: Mapping[str, Any], shapes: Sequence[tuple[int, ...]]) -> list[np.ndarray] | str:
         found = super().run(model, feeds, shapes)
