@@ -98,3 +98,18 @@ def test_open_lengths_are_named_where_a_reshape_copies_them(lengths: str, names:
     after = _converted(parse(f"{HEAD} g {text}"), "opencv@4.14", tmp_path)
     told = after.graph.input[0].type.tensor_type.shape.dim
     assert [each.dim_param for each in told if not each.HasField("dim_value")] == names
+
+
+@pytest.mark.parametrize(
+    ("node", "names"),
+    [
+        ("r = Relu (X) Y = MaxPool <kernel_shape = [2, 2], pads = [0, 0, 1, 1]> (r)", ["X_length_0", "X_length_1"]),
+        ("Y = AveragePool <kernel_shape = [3, 3], pads = [1, 1, 1, 1]> (X)", ["X_length_0", "X_length_1"]),
+        ("Y = MaxPool <kernel_shape = [2, 2]> (X)", ["", ""]),
+    ],
+)
+def test_lengths_that_a_pool_pads_are_named(node: str, names: list[str], tmp_path: Path) -> None:
+    onnx.save(parse(f"{HEAD} g (float[1,2,?,?] X) => (float[1,2,?,?] Y) {{ {node} }}"), tmp_path / "model.onnx")
+    padfix.convert(tmp_path / "model.onnx", tmp_path / "result.onnx", target="opencv@4.14")
+    (given,) = onnx.load(tmp_path / "result.onnx").graph.input
+    assert [each.dim_param for each in given.type.tensor_type.shape.dim[2:]] == names

@@ -6,13 +6,17 @@ from collections.abc import Iterator, Sequence
 
 from onnx import GraphProto, NodeProto, TensorShapeProto
 
+from padfix.graph import attributes
 from padfix.graph.scopes import Scope
+
+_POOLS = ("AveragePool", "LpPool", "MaxPool")
 
 
 def nameless_copied(scope: Scope, graph: GraphProto) -> list[str]:
-    """Return the inputs with open lengths that have no name, where a Reshape copies an open one."""
+    """Return the inputs with open lengths that have no name, where a Reshape copies an open one, or a pool pads one."""
     found = [] if scope.parent is not None else list(dict.fromkeys(name for name, _ in _nameless(scope, graph)))
-    return found if found and any(_copies_open(scope, node.input) for node in _reshapes(scope)) else []
+    asks = found and (any(_copies_open(scope, each.input) for each in _reshapes(scope)) or _pads_open(scope))
+    return found if asks else []
 
 
 def name_lengths(scope: Scope, graph: GraphProto) -> None:
@@ -45,3 +49,11 @@ def _copies_open(scope: Scope, names: Sequence[str]) -> bool:
         return False
     copied = [axis for axis, each in enumerate(told.reshape(-1)) if each == 0 and 0 < axis < len(data.shape)]
     return any(not isinstance(data.shape[axis], int) for axis in copied)
+
+
+def _pads_open(scope: Scope) -> bool:
+    """Whether a pool has pads, and lengths of its images are open."""
+    pools = [node for node in scope.nodes if node.op_type in _POOLS and any(attributes.integers(node, "pads") or ())]
+    types = [scope.type_of(node.input[0]) for node in pools]
+    shapes = [known.shape[2:] for known in types if known is not None and known.shape is not None]
+    return any(not isinstance(length, int) for shape in shapes for length in shape)
