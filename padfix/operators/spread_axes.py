@@ -134,7 +134,7 @@ def fed_list_traits(scope: Scope, node: NodeProto) -> Traits:
     """Return what fed lists and other data of fewer axes are for what works on each element."""
     return {
         "list-for-channels": _takes_list_for_channels(scope, node),
-        "fewer-axes-first": _takes_fewer_axes_from(scope, node),
+        "fed-fewer-axes-first": _takes_fewer_axes_from(scope, node),
     }
 
 

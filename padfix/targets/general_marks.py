@@ -10,8 +10,10 @@ GENERAL_MARKS = (
     "fewer-axes",
     "moves-fewer-axes",
     "computed-fewer-axes",
+    # Whether a fed list along the last axis is as long as there are channels, and whether fed data of fewer axes come
+    # before others.
     "list-for-channels",
-    "fewer-axes-first",
+    "fed-fewer-axes-first",
     # Of all: whether their data are integers of 64 bits.
     "of-longs",
     # Of all: whether they read lists of one where numbers are meant.

@@ -28,6 +28,9 @@ class Changed:
     def __init__(self, change: Callable[[Array], Array]) -> None:
         self._change, self._runtime = change, open_runtime("onnxruntime")
 
+    def close(self) -> None:
+        """It has no process to end."""
+
     def run(self, model: bytes, feeds: Mapping[str, Any], shapes: Sequence[tuple[int, ...]]) -> list[Array] | str:
         found = self._runtime.run(model, feeds, shapes)
         return found if isinstance(found, str) else [self._change(array) for array in found]
@@ -121,6 +124,9 @@ class Held(Changed):
     def __init__(self, *, by_step: float = 0.0) -> None:
         super().__init__(lambda array: array)
         self._by = by_step
+
+    def close(self) -> None:
+        """It has no process to end."""
 
     def run(self, model: bytes, feeds: Mapping[str, Any], shapes: Sequence[tuple[int, ...]]) -> list[Array] | str:
         found = super().run(model, feeds, shapes)

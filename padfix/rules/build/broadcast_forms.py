@@ -44,7 +44,7 @@ _MOST_ELEMENTS = 1 << 20
 _PAIRWISE = {"Sum": "Add", "Mean": "Add"}
 
 
-_OF_FEWER = ("computed-fewer-axes", "fewer-axes", "fewer-axes-first", "list-for-channels", "moves-fewer-axes")
+_OF_FEWER = ("computed-fewer-axes", "fed-fewer-axes-first", "fewer-axes", "list-for-channels", "moves-fewer-axes")
 """What is told of data of fewer axes than others."""
 
 
