@@ -39,12 +39,14 @@ class LocalOutcome:
         contradiction: What happens when ONNX Runtime can't run the original node, or runs it against the specification.
             That is no fault of the rewrite, but then ONNX Runtime can't be the judge of the whole model.
         untried: Whether it failed because nothing can run the original on the trials: that says nothing of the rewrite.
+        short: Whether that was for want of memory, which says nothing of the model either.
     """
 
     proof: LocalProof | None
     failure: str | None = None
     contradiction: RuntimeSlip | None = None
     untried: bool = False
+    short: bool = False
 
 
 _Loaded = TypeVar("_Loaded")
@@ -100,7 +102,8 @@ def _prove(case: Question) -> LocalOutcome:
     except _NotProvenError as failure:
         return LocalOutcome(None, str(failure), witnesses.contradiction, isinstance(failure, _UntriedError))
     except MemoryError:
-        return LocalOutcome(None, "there is not enough memory to try it.", witnesses.contradiction, untried=True)
+        said = "there is not enough memory to try it."
+        return LocalOutcome(None, said, witnesses.contradiction, untried=True, short=True)
     return witnesses.outcome()
 
 

@@ -354,6 +354,8 @@ class _Pipeline:
             is_as_it_was = any(_is_like(each, site.node) for each in rewrite.after.nodes)
             known = self.result.untouched_contradictions if is_as_it_was else self.result.contradictions
             self._note(known, site, outcome.contradiction)
+        if must_run and outcome.short:
+            raise MemoryError(outcome.failure)
         if outcome.failure is not None and (must_run or not outcome.untried):
             return Refusal(f"The rewrite could not be shown to be right on its own, and was dropped: {outcome.failure}")
         return outcome.proof
