@@ -7,7 +7,7 @@ from onnx import NodeProto
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope, normal_domain
 from padfix.operators.constant_chains import is_of_data, readers_behind
-from padfix.operators.fused_layers import MATRIX, given_by
+from padfix.operators.fused_layers import MATRIX, made_by
 from padfix.operators.held_lengths import reads_list_of_lengths
 from padfix.operators.numbers import bytes_of, elements_of
 from padfix.operators.positive import is_positive_for_certain
@@ -24,7 +24,7 @@ def computed_traits(scope: Scope, node: NodeProto) -> Traits:
     return {
         "of-constants": True,
         "before-einsum": _is_before_einsum(scope, node),
-        "lengths-chosen": node.op_type == "Expand" and given_by(scope, node.input[1], "Where") is not None,
+        "lengths-chosen": node.op_type == "Expand" and made_by(scope, node.input[1], "Where") is not None,
         "of-positive": all(is_positive_for_certain(scope, name, or_zero=True) for name in node.input),
         "reads-list-of-lengths": reads_list_of_lengths(scope, node),
         "rank": None if known is None else known.rank,

@@ -239,16 +239,10 @@ def _producer(scope: Scope, name: str) -> NodeProto | None:
     return None if node is None or normal_domain(node.domain) else node
 
 
-def given_by(scope: Scope, name: str, op_type: str) -> NodeProto | None:
-    """Return the node that computes a tensor where it is of an operator, else None."""
-    node = _producer(scope, name)
-    return node if node is not None and node.op_type == op_type else None
-
-
 def adds_to_erf(scope: Scope, node: NodeProto) -> bool:
     """Whether a node adds one constant to what an Erf gives, in this order, as exporters write a Gelu."""
     constant = scope.constant(node.input[1])
-    return given_by(scope, node.input[0], "Erf") is not None and constant is not None and constant.size == 1
+    return made_by(scope, node.input[0], "Erf") is not None and constant is not None and constant.size == 1
 
 
 def adds_for_softplus(scope: Scope, node: NodeProto) -> bool:
@@ -256,7 +250,7 @@ def adds_for_softplus(scope: Scope, node: NodeProto) -> bool:
 
     OpenCV takes any such sum for a part of a Softplus.
     """
-    exponentials = [each for each in node.input if given_by(scope, each, "Exp") is not None]
+    exponentials = [each for each in node.input if made_by(scope, each, "Exp") is not None]
     if not exponentials or not any(each.op_type == "Log" for each in scope.consumers(node.output[0])):
         return False
     if any(scope.is_output(each) for each in (*exponentials, *node.output)):
@@ -270,7 +264,7 @@ def adds_for_softplus(scope: Scope, node: NodeProto) -> bool:
 
 def adds_one_to_size(scope: Scope, node: NodeProto) -> bool:
     """Whether a node adds 1 to magnitudes, in this order, by which the data are divided, as in an exported Softsign."""
-    size, one = given_by(scope, node.input[0], "Abs"), scope.constant(node.input[1])
+    size, one = made_by(scope, node.input[0], "Abs"), scope.constant(node.input[1])
     if size is None or one is None or one.size != 1 or one.reshape(-1)[0] != 1:
         return False
     readers = scope.consumers(node.output[0])
@@ -293,11 +287,11 @@ def axes_of_share(scope: Scope, node: NodeProto) -> int:
     0 where something else is divided.
     """
     axes, name = 0, node.input[1]
-    while (total := given_by(scope, name, "ReduceSum")) is not None:
+    while (total := made_by(scope, name, "ReduceSum")) is not None:
         reduced = reduced_axes(scope, total)
         axes += 2 if not reduced else len(reduced)
         name = total.input[0]
-    return axes if name == node.input[0] and given_by(scope, name, "Exp") is not None else 0
+    return axes if name == node.input[0] and made_by(scope, name, "Exp") is not None else 0
 
 
 def is_before_softmax(scope: Scope, node: NodeProto) -> bool:
@@ -311,7 +305,7 @@ def is_before_softmax(scope: Scope, node: NodeProto) -> bool:
 def is_within_celu(scope: Scope, node: NodeProto) -> bool:
     """Whether an Elu reads a quotient and stands in a product, as a Celu of older opsets is written."""
     is_multiplied = any(each.op_type == "Mul" for each in scope.consumers(node.output[0]))
-    return is_multiplied and given_by(scope, node.input[0], "Div") is not None
+    return is_multiplied and made_by(scope, node.input[0], "Div") is not None
 
 
 def ends_model(scope: Scope, node: NodeProto) -> bool:

@@ -20,25 +20,15 @@ from padfix.operators.reductions import reduced_axes
 _OF_NUMBERS = ("Add", "Div", "Identity", "Mod", "Mul", "Neg", "Pow", "Sub")
 """What an importer computes with numbers."""
 
+# fmt: off
 _LATE = frozenset(
-    (
-        *REDUCTIONS,
-        *[
-            "Ceil",
-            "Clip",
-            "CumSum",
-            "Elu",
-            "Erf",
-            "Expand",
-            "Floor",
-            "GatherElements",
-            "HardSigmoid",
-            "LeakyRelu",
-            "Not",
-            "Reciprocal",
-        ],
-    )
-) | frozenset("Relu Round ScatterElements Sigmoid Sign Size Slice Softplus Split Sqrt Tanh Tile".split())  # noqa: SIM905
+    {
+        *REDUCTIONS, "Ceil", "Clip", "CumSum", "Elu", "Erf", "Expand", "Floor", "GatherElements", "HardSigmoid",
+        "LeakyRelu", "Not", "Reciprocal", "Relu", "Round", "ScatterElements", "Sigmoid", "Sign", "Size", "Slice",
+        "Softplus", "Split", "Sqrt", "Tanh", "Tile",
+    }
+)
+# fmt: on
 """What is computed as the model runs, even of constants."""
 
 _LISTING = ("Concat", "Identity", "Reshape", "Shape", "Unsqueeze", "Where")

@@ -15,10 +15,10 @@ from padfix.operators.data_order import CHANNELS, is_behind_layer, is_computed_o
 from padfix.operators.equations import equation_traits
 from padfix.operators.followed_batch import equation_moves_images
 from padfix.operators.fused_layers import (
-    given_by,
     is_activated_convolution,
     is_of_transposed_groups,
     is_product,
+    made_by,
 )
 from padfix.operators.integer_ranges import is_beyond_halves, wraps
 from padfix.operators.lists import ON_ONE, is_given_number, joins_a_list
@@ -356,10 +356,10 @@ def _is_of_input(scope: Scope, name: str) -> bool:
 
 def is_kept_from_zero(scope: Scope, name: str) -> bool:
     """Whether 1 is added to numbers where they are zero: what is left of 1 without the sign of their magnitude."""
-    total = given_by(scope, name, "Add")
-    rest = None if total is None else given_by(scope, total.input[1], "Sub")
-    sign = None if rest is None else given_by(scope, rest.input[1], "Sign")
-    size = None if sign is None else given_by(scope, sign.input[0], "Abs")
+    total = made_by(scope, name, "Add")
+    rest = None if total is None else made_by(scope, total.input[1], "Sub")
+    sign = None if rest is None else made_by(scope, rest.input[1], "Sign")
+    size = None if sign is None else made_by(scope, sign.input[0], "Abs")
     if total is None or rest is None or size is None:
         return False
     one = scope.constant(rest.input[0])

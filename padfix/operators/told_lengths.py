@@ -15,6 +15,7 @@ from padfix.graph.lengths import length_of
 from padfix.graph.scopes import Dimension, Scope, normal_domain
 from padfix.graph.types import TypeOf
 from padfix.operators.constant_chains import STEERED, has_chain, worked_out
+from padfix.operators.fused_layers import made_by
 from padfix.operators.resample import Resample
 from padfix.operators.slices import ValueOf, slice_amounts
 
@@ -120,24 +121,19 @@ def _is_own_for_one(scope: Scope, node: NodeProto) -> bool:
 
     There, 1 less than they are is added.
     """
-    total = _made_by(scope, node.input[1], "Add")
-    added = None if total is None else _made_by(scope, total.input[1], "Mul")
+    total = made_by(scope, node.input[1], "Add")
+    added = None if total is None else made_by(scope, total.input[1], "Mul")
     if total is None or added is None:
         return False
-    truth, less = _made_by(scope, added.input[0], "Cast"), _made_by(scope, added.input[1], "Sub")
-    asked = None if truth is None else _made_by(scope, truth.input[0], "Equal")
-    cast = None if less is None else _made_by(scope, less.input[0], "Cast")
-    measured = None if cast is None else _made_by(scope, cast.input[0], "Shape")
+    truth, less = made_by(scope, added.input[0], "Cast"), made_by(scope, added.input[1], "Sub")
+    asked = None if truth is None else made_by(scope, truth.input[0], "Equal")
+    cast = None if less is None else made_by(scope, less.input[0], "Cast")
+    measured = None if cast is None else made_by(scope, cast.input[0], "Shape")
     if asked is None or measured is None or less is None:
         return False
     ones = [scope.constant(each.input[1]) for each in (asked, less)]
     is_of_own = asked.input[0] == total.input[0] and [*measured.input] == [node.input[0]] and not measured.attribute
     return is_of_own and all(each is not None and each.size == 1 and each == 1 for each in ones)
-
-
-def _made_by(scope: Scope, name: str, op_type: str) -> NodeProto | None:
-    node = scope.own_producer(name)
-    return None if node is None or node.op_type != op_type or normal_domain(node.domain) else node
 
 
 def elements_taken(

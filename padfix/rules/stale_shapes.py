@@ -37,8 +37,6 @@ _FIXED: Traits = {"sizes": "static", "shape-given": True, "of-input": False, "in
 _BEFORE_NEW = 13
 """The version of files before the one that came with opset 28."""
 
-_Container = GraphProto | FunctionProto
-
 _MEASURING = ("Shape", "Size")
 """Operators that read the lengths of their data, and nothing else of them."""
 

@@ -13,7 +13,7 @@ from onnx import TensorProto, helper
 from padfix.graph import attributes
 from padfix.operators.axis_order import ORDER
 from padfix.operators.clip import BOUNDS_AS_INPUT_SINCE, clip_bounds
-from padfix.operators.fused_layers import given_by
+from padfix.operators.fused_layers import made_by
 from padfix.operators.gates import BOUND
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
@@ -132,7 +132,7 @@ def _between(site: Site) -> Form:
 def apart_from_softplus(site: Site) -> Iterator[Form]:
     """Yield a sum with an Identity behind each exponential in it, so that a logarithm of it makes no Softplus."""
     names = [site.input_name(place) for place in range(len(site.node.input))]
-    places = [place for place, name in enumerate(names) if given_by(site.scope, name, "Exp") is not None]
+    places = [place for place, name in enumerate(names) if made_by(site.scope, name, "Exp") is not None]
     own = traits_of(site.scope, site.node) or {}
 
     def write(builder: FragmentBuilder, *values: Any) -> Any:

@@ -78,9 +78,8 @@ def _told_each(site: Site) -> Form:
     def write(builder: FragmentBuilder, value: Any, listed: Any) -> Any:
         if more:
             listed = builder.op("Concat", [builder.constant(np.ones(more, np.int64), "ones"), listed], {"axis": 0})
-        listed = builder.op(
-            "Cast", [listed], {"to": TensorProto.INT64}
-        )  # a tensor, where it is lengths as a Shape gives
+        # A tensor, where it is lengths as a Shape gives.
+        listed = builder.op("Cast", [listed], {"to": TensorProto.INT64})
         one = builder.constant(np.ones((), np.int64), "one")
         measured = builder.op("Cast", [builder.op("Shape", [value])], {"to": TensorProto.INT64})
         is_one = builder.op("Cast", [builder.op("Equal", [listed, one])], {"to": TensorProto.INT64})

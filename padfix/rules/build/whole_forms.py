@@ -215,10 +215,8 @@ def _left_by_quotient(site: Site, own: Traits) -> Form:
     has no rest, a Div may end the process: what is not constant becomes 1 there.
     """
     divisor = worked_out(site.scope, site.input_name(1))
-    is_safe, settles = (
-        divisor is not None and bool(divisor.all()),
-        not own.get("cuts-off") and not own.get("of-positive"),
-    )
+    is_safe = divisor is not None and bool(divisor.all())
+    settles = not own.get("cuts-off") and not own.get("of-positive")
 
     def write() -> Rewrite:
         builder = site.builder()
