@@ -216,9 +216,14 @@ def _is_product(scope: Scope, name: str) -> bool:
 
 def constant_shape(scope: Scope, name: str) -> Shape:
     """Return the shape of what is constant, wherever its elements are; none of what is not."""
-    node, known = _producer(scope, name), scope.type_of(name)
-    is_written = scope.is_initializer(name) or (node is not None and node.op_type == "Constant")
-    return () if known is None or known.shape is None or not is_written else known.shape
+    known = scope.type_of(name)
+    return () if known is None or known.shape is None or not is_written(scope, name) else known.shape
+
+
+def is_written(scope: Scope, name: str) -> bool:
+    """Whether a value is a constant, wherever its elements are."""
+    node = _producer(scope, name)
+    return scope.is_initializer(name) or (node is not None and node.op_type == "Constant")
 
 
 def spreads_channels(scope: Scope, node: NodeProto) -> bool | None:
@@ -314,6 +319,11 @@ def ends_model(scope: Scope, node: NodeProto) -> bool:
         return False
     readers = [each for each in scope.consumers(node.output[0]) if each.op_type in ("Clip", "LeakyRelu", "Relu")]
     return scope.is_output(node.output[0]) or any(scope.is_output(each.output[0]) for each in readers)
+
+
+def is_beside_numbers(scope: Scope) -> bool:
+    """Whether an input or a result of the model has a number for its name, as PyTorch's exporter gives results."""
+    return any(name.isdecimal() for name in (*scope.root.inputs, *scope.root.outputs))
 
 
 def adds_turned_half(scope: Scope, node: NodeProto) -> bool:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 
+import numpy as np
 from onnx import NodeProto, TensorProto
 
 from padfix.graph import attributes
@@ -24,21 +26,44 @@ _ANY: Bounds = (0, math.inf)
 _DEEPEST = 40
 
 
-def bounds_of(scope: Scope, name: str, depth: int = 0) -> list[Bounds] | None:
+def bounds_of(scope: Scope, name: str) -> list[Bounds] | None:
     """Return the bounds of each element of a list, or of a number; None where they are not known.
 
     The batch of an input has an element or more; any other length that is left open may be 0 as well.
     """
+    return _bounds(scope, name, _Walk())
+
+
+@dataclasses.dataclass(frozen=True)
+class _Walk:
+    """How far behind the value that is asked about, and what is known of those on the way, which many may read."""
+
+    depth: int = 0
+    known: dict[str, list[Bounds] | None] = dataclasses.field(default_factory=dict)
+
+    def deeper(self) -> _Walk:
+        return _Walk(self.depth + 1, self.known)
+
+
+def _bounds(scope: Scope, name: str, walk: _Walk) -> list[Bounds] | None:
+    if name not in walk.known:
+        walk.known[name] = _worked_out(scope, name, walk)
+    return walk.known[name]
+
+
+def _worked_out(scope: Scope, name: str, walk: _Walk) -> list[Bounds] | None:
     value = worked_out(scope, name)
     if value is not None:
         return [(float(each), float(each)) for each in value.reshape(-1)] if value.dtype.kind in "iu" else None
     node = scope.own_producer(name)
-    if node is None or normal_domain(node.domain) or depth > _DEEPEST:
+    if node is None or normal_domain(node.domain) or walk.depth > _DEEPEST:
         return None
     if node.op_type == "Shape":
-        return _measured(scope, node, depth)
+        return _measured(scope, node, walk)
+    if node.op_type == "Relu":
+        return _cut_below(scope, node, walk)
     if node.op_type in _ARITHMETIC or node.op_type == "Concat":
-        given = [bounds_of(scope, each, depth + 1) for each in node.input]
+        given = [_bounds(scope, each, walk.deeper()) for each in node.input]
         if node.op_type in ("Concat", "Max", "Min"):
             given = [
                 _of_any(scope, name) if each is None else each for name, each in zip(node.input, given, strict=True)
@@ -48,14 +73,48 @@ def bounds_of(scope: Scope, name: str, depth: int = 0) -> list[Bounds] | None:
             return None
         if node.op_type == "Sub" and _leaves_part(scope, node, listed[0]):
             return [(0, most) for _, most in listed[0]]
+        rest = _rest_of_quotient(scope, node, listed[0]) if node.op_type == "Sub" else None
+        if rest is not None:
+            return rest
         is_joined = node.op_type == "Concat"
         return list(chain.from_iterable(listed)) if is_joined else _between(_ARITHMETIC[node.op_type], listed)
     if node.op_type not in _TAKING or (node.op_type == "Cast" and attributes.integer(node, "to", 0) not in _WHOLE):
         return None
-    first = bounds_of(scope, node.input[0], depth + 1)
+    first = _bounds(scope, node.input[0], walk.deeper())
     if first is None:
         return None
+    if node.op_type in _LAYING:
+        return _LAYING[node.op_type](scope, node, name, first)
     return elements_taken(scope, node, first) or _looked_up(scope, node, first)
+
+
+def _cut_below(scope: Scope, node: NodeProto, walk: _Walk) -> list[Bounds] | None:
+    """Return the bounds of integers that are cut at 0, by way of floats before opset 14."""
+    given, made = node.input[0], scope.own_producer(node.input[0])
+    if made is not None and made.op_type == "Cast" and not normal_domain(made.domain):
+        given = made.input[0]
+    listed = _bounds(scope, given, walk.deeper()) or _of_any(scope, given)
+    return None if listed is None else [(max(least, 0), max(most, 0)) for least, most in listed]
+
+
+def _turned(scope: Scope, node: NodeProto, _: str, listed: list[Bounds]) -> list[Bounds] | None:
+    """Return the bounds of the elements of a table whose axes a Transpose exchanges."""
+    known = scope.type_of(node.input[0])
+    if known is None or known.lengths is None or math.prod(known.lengths) != len(listed):
+        return None
+    places = np.arange(len(listed)).reshape(known.lengths)
+    return [listed[place] for place in places.transpose(attributes.integers(node, "perm")).flat]
+
+
+def _split_off(scope: Scope, node: NodeProto, name: str, listed: list[Bounds]) -> list[Bounds] | None:
+    """Return the bounds of one piece of a list."""
+    types = [scope.type_of(each) for each in node.output]
+    lengths = [each.lengths for each in types if each is not None and each.lengths is not None]
+    if len(lengths) < len(types) or any(len(each) != 1 for each in lengths):
+        return None
+    place = list(node.output).index(name)
+    start = sum(length for (length,) in lengths[:place])
+    return listed[start : start + lengths[place][0]]
 
 
 def _looked_up(scope: Scope, node: NodeProto, table: list[Bounds]) -> list[Bounds] | None:
@@ -98,15 +157,29 @@ def _leaves_part(scope: Scope, node: NodeProto, whole: list[Bounds]) -> bool:
     return divisor is not None and divisor.size in (1, len(whole)) and bool((divisor >= 1).all()) and not is_below
 
 
-def _measured(scope: Scope, node: NodeProto, depth: int) -> list[Bounds] | None:
+def _rest_of_quotient(scope: Scope, node: NodeProto, whole: list[Bounds]) -> list[Bounds] | None:
+    """Return the bounds of what a whole quotient by constants leaves, spelled out: ``x - x / y * y``."""
+    product = scope.own_producer(node.input[1])
+    if product is None or normal_domain(product.domain) or product.op_type != "Mul":
+        return None
+    for quotient, factor in (product.input, [*product.input][::-1]):
+        made, divisor = scope.own_producer(quotient), scope.constant(factor)
+        if divisor is None or made is None or normal_domain(made.domain) or made.op_type != "Div":
+            continue
+        if [*made.input] == [node.input[0], factor] and divisor.dtype.kind in "iu":
+            return _between(_remainder, [whole, [(float(each), float(each)) for each in divisor.reshape(-1)]])
+    return None
+
+
+def _measured(scope: Scope, node: NodeProto, walk: _Walk) -> list[Bounds] | None:
     known = scope.type_of(node.input[0])
     if known is None or known.shape is None:
         return None
-    bounds = [_length(scope, each, depth) for each in known.shape]
+    bounds = [_length(scope, each, walk) for each in known.shape]
     return bounds[attributes.integer(node, "start", 0) : attributes.integer(node, "end", len(bounds))]
 
 
-def _length(scope: Scope, length: Dimension, depth: int) -> Bounds:
+def _length(scope: Scope, length: Dimension, walk: _Walk) -> Bounds:
     """Return the bounds of a length."""
     if isinstance(length, int):
         return length, length
@@ -118,43 +191,43 @@ def _length(scope: Scope, length: Dimension, depth: int) -> Bounds:
         for name in node.output:
             known = scope.type_of(name) if name else None
             if known is not None and known.shape is not None and length in known.shape:
-                made = _MAKING.get(node.op_type) if not normal_domain(node.domain) and depth < _DEEPEST else None
-                return _ANY if made is None else made(scope, node, known.shape.index(length), depth)
+                made = _MAKING.get(node.op_type) if not normal_domain(node.domain) and walk.depth < _DEEPEST else None
+                return _ANY if made is None else made(scope, node, known.shape.index(length), walk)
     return _ANY
 
 
-def _folded(scope: Scope, node: NodeProto, axis: int, depth: int) -> Bounds:
+def _folded(scope: Scope, node: NodeProto, axis: int, walk: _Walk) -> Bounds:
     """Return the bounds of a length that a Reshape is the first to give: 1 or more unless its data has no element."""
     data = scope.type_of(node.input[0])
-    given = None if data is None or data.shape is None else [_length(scope, each, depth + 1) for each in data.shape]
+    given = None if data is None or data.shape is None else [_length(scope, each, walk.deeper()) for each in data.shape]
     return (1, math.inf) if given is not None and all(least > 0 for least, _ in given) else _ANY
 
 
-def _resized(scope: Scope, node: NodeProto, axis: int, depth: int) -> Bounds:
+def _resized(scope: Scope, node: NodeProto, axis: int, walk: _Walk) -> Bounds:
     """Return the bounds of a length that a Resize is the first to give: those before it, where it keeps the axis."""
     resize = read(scope, node)
     if not isinstance(resize, Resample) or resize.shape is None:
         return _ANY
     scales = resize.scale_of_axes()
-    return _length(scope, resize.shape[axis], depth + 1) if scales is not None and scales[axis] == 1 else _ANY
+    return _length(scope, resize.shape[axis], walk.deeper()) if scales is not None and scales[axis] == 1 else _ANY
 
 
-def _cut(scope: Scope, node: NodeProto, axis: int, depth: int) -> Bounds:
+def _cut(scope: Scope, node: NodeProto, axis: int, walk: _Walk) -> Bounds:
     """Return the bounds of a length that a Slice is the first to give: the first elements of an axis."""
     data = scope.type_of(node.input[0])
     shape = () if data is None or data.shape is None else data.shape
     axes = sliced_axes(scope, node, len(shape))
-    ends = bounds_of(scope, node.input[2], depth + 1) if len(node.input) > 2 else None
+    ends = _bounds(scope, node.input[2], walk.deeper()) if len(node.input) > 2 else None
     if axes is None or axis not in axes or ends is None or len(ends) != len(axes):
         return _ANY
     starts, steps = slice_starts(scope, node), slice_steps(scope, node)
     if starts != [0] * len(axes) or steps not in ([], [1] * len(axes)):
         return _ANY
-    end, whole = ends[axes.index(axis)], _length(scope, shape[axis], depth + 1)
+    end, whole = ends[axes.index(axis)], _length(scope, shape[axis], walk.deeper())
     return (min(end[0], whole[0]), min(end[1], whole[1])) if end[0] >= 0 else _ANY
 
 
-_MAKING: Mapping[str, Callable[[Scope, NodeProto, int, int], Bounds]] = {
+_MAKING: Mapping[str, Callable[[Scope, NodeProto, int, _Walk], Bounds]] = {
     "Reshape": _folded,
     "Resize": _resized,
     "Slice": _cut,
@@ -206,6 +279,12 @@ _ARITHMETIC: Mapping[str, Callable[[Bounds, Bounds], Bounds]] = {
 }
 
 
-_TAKING = ("Cast", "Gather", "Identity", "Reshape", "Slice", "Squeeze", "Unsqueeze")
+_LAYING: Mapping[str, Callable[[Scope, NodeProto, str, list[Bounds]], list[Bounds] | None]] = {
+    "Neg": lambda _scope, _node, _name, listed: [(-most, -least) for least, most in listed],
+    "Split": _split_off,
+    "Transpose": _turned,
+}
+
+_TAKING = ("Cast", "Gather", "Identity", "Reshape", "Slice", "Squeeze", "Unsqueeze", *_LAYING)
 
 _WHOLE = (TensorProto.INT32, TensorProto.INT64)

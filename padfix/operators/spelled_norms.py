@@ -10,7 +10,7 @@ from padfix.graph import attributes
 from padfix.graph.dependence import reached
 from padfix.graph.scopes import Scope, normal_domain
 from padfix.operators.data_order import AXES_OF_IMAGES, CHANNELS
-from padfix.operators.fused_layers import AXES_OF_SEQUENCES, TERMS, constant_shape, made_by
+from padfix.operators.fused_layers import AXES_OF_SEQUENCES, TERMS, constant_shape, is_written, made_by
 from padfix.operators.lists import depends_on_data
 from padfix.operators.reductions import reduced_axes
 from padfix.operators.window import Shape
@@ -151,9 +151,10 @@ def _scales_behind(scope: Scope, mean: NodeProto) -> list[Shape]:
     def behind(name: str) -> list[str]:
         found = []
         for reader in scope.consumers(name):
-            shapes = [constant_shape(scope, each) for each in reader.input] if reader.op_type == "Mul" else []
-            if any(shapes):
-                scales.extend(tuple(dropwhile(lambda length: length == 1, each)) for each in shapes if each)
+            factors = [each for each in reader.input if is_written(scope, each)] if reader.op_type == "Mul" else []
+            if factors:
+                shapes = [constant_shape(scope, each) for each in factors]
+                scales.extend(tuple(dropwhile(lambda length: length == 1, each)) for each in shapes)
             elif reader.op_type in _PARTS_OF_NORMS:
                 found.append(reader.output[0])
         return found

@@ -26,7 +26,7 @@ from padfix.operators.constant_pad import given_pads
 from padfix.operators.data_order import is_untold_volume
 from padfix.operators.elementwise import PLACES
 from padfix.operators.followed_batch import is_one_of_several, lie_within
-from padfix.operators.fused_layers import ends_model
+from padfix.operators.fused_layers import ends_model, is_beside_numbers
 from padfix.operators.held_lengths import is_told_late, makes_lengths_late, reads_list_of_lengths
 from padfix.operators.lists import ON_ONE, SOFTENING, is_of_made_line, is_of_made_number, lists_for_numbers
 from padfix.operators.loaded_lengths import counts_channels_otherwise
@@ -148,6 +148,7 @@ def _own_traits(scope: Scope, node: NodeProto) -> Traits | None:
                 "of-whole-numbers": multiplies_whole_numbers(scope, node),
                 "biased": len(node.input) > 2 and bool(node.input[2]),
                 "ends-model": ends_model(scope, node),
+                "beside-numbers": is_beside_numbers(scope),
                 "skips-behind": what_a_window_skips(scope, node, window),
                 "channels-counted-otherwise": node.op_type == "Conv" and counts_channels_otherwise(scope, node),
             }
@@ -156,6 +157,7 @@ def _own_traits(scope: Scope, node: NodeProto) -> Traits | None:
             own = {
                 "behind-pad": pad_before(scope, node),
                 "ends-model": ends_model(scope, node),
+                "beside-numbers": is_beside_numbers(scope),
                 "channels-counted-otherwise": counts_channels_otherwise(scope, node),
                 **computed_weights(scope, node),
             }

@@ -8,6 +8,7 @@ DECLARED_MARKS = (
     "read-constant",
     "elements-apart",
     "nameless-copied",  # Of inputs of the model: whether open lengths have no name, where a Reshape copies such.
+    "beside-numbers",  # Of windows: whether an input or a result of the model has a number for its name.
     "of-nothing",  # Of inputs and outputs of the model: whether they have no elements.
     "holds-constants",  # Of If: whether its branch has initializers, or a Constant among several nodes without names.
     "counts-alone",  # Of Loop: whether it has no condition, and hands nothing from one turn to the next.

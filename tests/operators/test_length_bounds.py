@@ -14,7 +14,7 @@ from padfix.operators.length_bounds import bounds_of
 HEAD = '<ir_version: 8, opset_import: ["" : 17]> g (float[N,L,3] X, int64[1] K) => (int64 R) '
 CONSTANTS = (
     "<int64[1] none = {0}, int64[1] one = {1}, int64[1] end = {-1}, int64[2] row = {-1, 3}, int64[1] zero = {0}, "
-    "int64[1] two = {2}>"
+    "int64[1] two = {2}, int64[2] parts = {1, 2}, int64[2] table = {2, 2}>"
 )
 
 ANY = (0, math.inf)
@@ -56,6 +56,26 @@ SOME = (1, math.inf)
         ("c = Slice (X, none, K, none) s = Shape (c) R = Gather (s, none)", [ANY]),
         ("c = Slice (X, none, end, none) s = Shape (c) R = Gather (s, none)", [ANY]),
         ("R = Identity (K)", None),
+        ("s = Shape (X) q = Div (s, two) p = Mul (q, two) R = Sub (s, p)", [(0, 1), (0, 1), (0, 1)]),
+        ("s = Shape (X) q = Div (s, two) p = Mul (two, q) R = Sub (s, p)", [(0, 1), (0, 1), (0, 1)]),
+        (
+            "s = Shape (X) q = Div (s, two) p = Mul (q, s) R = Sub (s, p)",
+            [(-math.inf, math.inf), (-math.inf, math.inf), (0, 0)],
+        ),
+        ("s = Shape (X) n = Neg (s) R = Neg (n)", [SOME, ANY, (3, 3)]),
+        ("s = Shape (X) R = Neg (s)", [(-math.inf, -1), (-math.inf, 0), (-3, -3)]),
+        ("s = Shape (X) d = Sub (two, s) R = Relu (d)", [(0, 1), (0, 2), (0, 0)]),
+        (
+            "s = Shape (X) d = Sub (two, s) f = Cast <to = 1> (d) c = Relu (f) R = Cast <to = 7> (c)",
+            [(0, 1), (0, 2), (0, 0)],
+        ),
+        ("R = Relu (K)", [ANY]),
+        ("s = Shape (X) a, R = Split (s, parts)", [ANY, (3, 3)]),
+        ("s = Shape (X) R, b = Split (s, parts)", [SOME]),
+        (
+            "s = Shape (X) c = Concat <axis = 0> (s, one) t = Reshape (c, table) R = Transpose (t)",
+            [SOME, (3, 3), ANY, (1, 1)],
+        ),
     ],
 )
 def test_bounds(nodes: str, expected: list[tuple[float, float]] | None) -> None:

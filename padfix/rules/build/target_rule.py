@@ -57,6 +57,7 @@ _OF_DATA = (
     "across-images",
     "alike",
     "axes",
+    "beside-numbers",
     "bytes",
     "channels-last",
     "computed-fewer-axes",
