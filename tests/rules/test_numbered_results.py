@@ -28,9 +28,9 @@ def operators(graph: str, folder: Path, **constants: np.ndarray) -> list[str]:
 @pytest.mark.parametrize(
     ("operator", "weights", "length", "taken", "given", "expected"),
     [
-        ("Conv", (4, 3, 3), 7, "X", "4", ["Reshape", "Conv", "Reshape", "Celu"]),
-        ("Conv", (4, 3, 3), 7, "12", "Y", ["Reshape", "Conv", "Reshape", "Celu"]),
-        ("ConvTranspose", (3, 4, 3), 11, "X", "4", ["Reshape", "ConvTranspose", "Reshape", "Celu"]),
+        ("Conv", (4, 3, 3), 7, "X", "4", ["Reshape", "Reshape", "Conv", "Reshape", "Celu"]),
+        ("Conv", (4, 3, 3), 7, "12", "Y", ["Reshape", "Reshape", "Conv", "Reshape", "Celu"]),
+        ("ConvTranspose", (3, 4, 3), 11, "X", "4", ["Reshape", "Reshape", "ConvTranspose", "Reshape", "Celu"]),
         ("Conv", (4, 3, 3), 7, "X", "Y4", ["Conv", "Celu"]),
     ],
 )
@@ -46,8 +46,8 @@ def test_windows_of_one_axis_are_written_for_a_plane(
 @pytest.mark.parametrize("scale", [np.float32(1.5), np.full(1, 1.5, np.float32)], ids=["number", "list of one"])
 def test_a_norm_scaled_by_one_number_is_not_one_by_a_row(scale: np.ndarray, tmp_path: Path) -> None:
     graph = (
-        "(float[1,4,9,8] X) => (float[1,4,9,8] Y) { s = Pow (X, two) m = ReduceMean <axes = [-1]> (s) e = Add (m, tiny) "
-        "r = Sqrt (e) d = Div (X, r) Y = Mul (d, scale) }"
+        "(float[1,4,9,8] X) => (float[1,4,9,8] Y) { s = Pow (X, two) m = ReduceMean <axes = [-1]> (s) "
+        "e = Add (m, tiny) r = Sqrt (e) d = Div (X, r) Y = Mul (d, scale) }"
     )
     two, tiny = np.float32(2), np.float32(1e-6)
     written = operators(graph, tmp_path, two=np.array(two), tiny=np.array(tiny), scale=np.array(scale))
