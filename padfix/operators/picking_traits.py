@@ -17,7 +17,7 @@ from padfix.operators.numbers import numbers_of
 from padfix.operators.open_lengths import puts_open
 from padfix.operators.passing import passed_on
 from padfix.operators.picked_parts import picked_part
-from padfix.operators.places import may_count_from_end
+from padfix.operators.places import may_count_from_end, picks_many_planes
 from padfix.operators.slices import slice_starts, sliced_axes
 from padfix.operators.suppression import suppression_traits
 from padfix.targets.traits import COUNT, Traits
@@ -60,6 +60,7 @@ def _picking(scope: Scope, node: NodeProto) -> Traits:
         "negative-indices": _holds_negatives(scope, node.input[1]),
         "maybe-from-end": may_count_from_end(scope, node.input[1]),
         "picks-rows": indices is not None and node.op_type == "GatherND" and indices.shape[-1:] == (1,),
+        "picks-many-planes": node.op_type == "GatherND" and picks_many_planes(shapes),
         "by-image": attributes.integer(node, "batch_dims", 0) != 0,
         "puts-slices": _puts_slices(node, shapes),
         "puts-open": node.op_type == "ScatterND" and puts_open(scope, node),

@@ -1,6 +1,9 @@
-"""Whether indices may count from the end: whether what computes them may give a number below 0."""
+"""Indices: how many there are, and whether they count from the end, as what computes them may give less than 0."""
 
 from __future__ import annotations
+
+import math
+from collections.abc import Sequence
 
 from onnx import TensorProto
 
@@ -8,6 +11,7 @@ from padfix.graph import attributes
 from padfix.graph.scopes import Scope
 from padfix.operators.clip import clip_bounds
 from padfix.operators.constant_chains import is_constant, worked_out
+from padfix.operators.window import Shape
 
 _COUNTING = frozenset(
     "Abs ArgMax ArgMin Exp NonMaxSuppression NonZero Relu Shape Sigmoid Size Softmax Sqrt".split()  # noqa: SIM905
@@ -84,3 +88,21 @@ def _is_below_zero(scope: Scope, name: str, steps: int, seen: dict[str, bool]) -
     places = _KEEPING[kind]
     read = given if places is None else [given[place] for place in places if place < len(given)]
     return any(below(each) for each in read)
+
+
+def picks_many_planes(shapes: Sequence[Shape | None]) -> bool | None:
+    """Whether more than 64 tuples each pick what has two axes or more; None where that is not known."""
+    data, indices = shapes[:2]
+    length = None if not indices else indices[-1]
+    if data is None or indices is None or not isinstance(length, int):
+        return None
+    if len(data) - length < _AXES_OF_PLANES:
+        return False
+    lengths = [each for each in indices[:-1] if isinstance(each, int)]
+    return math.prod(lengths) > _MANY_TUPLES if len(lengths) == len(indices) - 1 else None
+
+
+_AXES_OF_PLANES = 2
+
+_MANY_TUPLES = 64
+"""Tuples by which GatherND picks rightly on every runtime tried."""

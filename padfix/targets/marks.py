@@ -325,6 +325,7 @@ MARKS = (
     "maybe-from-end",
     "maybe-outside",
     "picks-rows",
+    "picks-many-planes",  # Of GatherND: whether more than 64 tuples each pick what has two axes or more.
     # Of GatherND: whether each image has indices of its own, whether they are of several axes, and whether they have
     # more axes than images themselves.
     "by-image",
