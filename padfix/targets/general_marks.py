@@ -14,6 +14,7 @@ GENERAL_MARKS = (
     # before others.
     "list-for-channels",
     "fed-fewer-axes-first",
+    "scales-a-volume",  # Of Mul: whether an input of the model is before a number, and gets or loses five axes behind.
     # Of all: whether their data are integers of 64 bits.
     "of-longs",
     # Of all: whether they read lists of one where numbers are meant.

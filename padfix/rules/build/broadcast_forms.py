@@ -59,6 +59,7 @@ def exchanged_forms(site: Site) -> Iterator[Form]:
         "adds-turned-half",
         "joins-constant-first",
         "constant-before-layer",
+        "scales-a-volume",
     )
     traits = {**own, **dict.fromkeys(apart, False)}
 
