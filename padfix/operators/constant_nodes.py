@@ -12,13 +12,69 @@ _BEHIND_ERF = ("Add", "Mul", "Mul")
 """What stands behind the Erf of a GELU, in its order."""
 
 
+_ONE = ("value_float", "value_int")
+_WHOLE = ("value_int", "value_ints")
+"""The attributes of a Constant that hold one number without an axis, and whole numbers."""
+
+_MEETING = (
+    *("Add", "Concat", "Div", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Max", "Min", "Mod"),
+    *("BitwiseAnd", "BitwiseOr", "BitwiseXor", "Mul", "Range", "ScatterElements", "ScatterND", "Sub", "Sum", "Where"),
+)
+"""Operators that take integers together with others, which are to be of the same type."""
+
+_HANDING_ON = ("Expand", "Gather", "Identity", "Reshape", "Slice", "Squeeze", "Tile", "Transpose", "Unsqueeze")
+"""Operators that give elements of what they take first."""
+
+
+_ARITHMETIC = ("Add", "Cast", "Div", "Identity", "Max", "Min", "Mod", "Mul", "Neg", "Pow", "Sub")
+"""Operators that give as many axes as they take."""
+
+
 def constant_traits(scope: Scope, node: NodeProto) -> Traits:
-    """Return of a Constant whether it holds a tensor, sparse too, is a result of the model, and a number of a GELU."""
+    """Return of a Constant whether it holds a tensor, sparse too, is a result of the model, and a number of a GELU.
+
+    Of numbers that are none, a runtime may take one for a list of one element, and whole ones for integers of 32 bits.
+    """
     return {
-        "of-tensor": any(attributes.find(node, each) is not None for each in ("value", "sparse_value")),
+        "of-tensor": _holds(node, ("value", "sparse_value")),
+        "number-among-numbers": _holds(node, _ONE) and _stands_among_numbers(scope, node.output[0]),
+        "meets-integers": _holds(node, _WHOLE) and _meets_integers(scope, node.output[0]),
         "as-result": scope.parent is None and scope.is_output(node.output[0]),
         "of-gelu": _is_of_gelu(scope, node.output[0]),
     }
+
+
+def _stands_among_numbers(scope: Scope, name: str) -> bool:
+    """Whether a number says which element a Gather takes, or is given axes, or computed with other numbers alone."""
+    for reader in scope.consumers(name):
+        types = [scope.type_of(each) for each in reader.input if each]
+        if reader.op_type == "Unsqueeze" or (reader.op_type == "Gather" and reader.input[1] == name):
+            return True
+        if reader.op_type in _ARITHMETIC and all(each is None or not each.rank for each in types):
+            return True
+    return False
+
+
+def _meets_integers(scope: Scope, name: str) -> bool:
+    """Whether integers are taken together with others, but for such of a Constant, at once or when handed on."""
+    for reader in scope.consumers(name):
+        is_handed_on = reader.op_type in _HANDING_ON and reader.input[0] == name
+        if reader.op_type in _MEETING:
+            is_handed_on = all(each == name or _is_whole(scope.producer(each)) for each in reader.input)
+            if not is_handed_on:
+                return True
+        if is_handed_on and _meets_integers(scope, reader.output[0]):
+            return True
+    return False
+
+
+def _is_whole(node: NodeProto | None) -> bool:
+    """Whether a node is a Constant of whole numbers that are no tensor."""
+    return node is not None and node.op_type == "Constant" and _holds(node, _WHOLE)
+
+
+def _holds(node: NodeProto, names: tuple[str, ...]) -> bool:
+    return any(attributes.find(node, each) is not None for each in names)
 
 
 def _is_of_gelu(scope: Scope, name: str) -> bool:

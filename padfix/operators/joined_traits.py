@@ -8,6 +8,7 @@ from padfix.graph import attributes
 from padfix.graph.scopes import Scope
 from padfix.operators.axis_order import lies_before_alike
 from padfix.operators.batches import gives_each_image_its_own
+from padfix.operators.constant_chains import is_constant
 from padfix.operators.cut_columns import joins_before_cut_columns
 from padfix.operators.data_order import joins_images
 from padfix.operators.followed_batch import joins_along_images
@@ -25,13 +26,15 @@ def joined_traits(scope: Scope, node: NodeProto) -> Traits:
     known = [scope.type_of(name) for name in node.input]
     are_lists = any(of_data) and all(each is not None and each.rank == 1 for each in known)
     axis, rank = attributes.integer(node, "axis", 1) or 0, None if known[0] is None else known[0].rank
+    pieces = pieces_of(scope, node)
     return {
         "first-axis": True if axis == 0 else None if axis < 0 and rank is None else axis == -(rank or 0),
         "appends-to-input": appends_to_input(scope, node),
         "joins-constant-again": joins_constant_again(scope, node),
         "numbers-images": gives_each_image_its_own(scope, node),
         "joins-images": joins_images(scope, node) or joins_along_images(scope, node),
-        "joins-nothing": len(pieces_of(scope, node)) < len(set(node.input)),
+        "joins-nothing": len(pieces) < len(node.input),
+        "joins-empty-constant": any(is_constant(scope, name) for name in node.input if name not in pieces),
         "of-lists": are_lists,
         "lists-differ": are_lists and joins_made_lists(scope, node),
         "joins-a-number": any(of_data)

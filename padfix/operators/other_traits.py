@@ -91,7 +91,7 @@ from padfix.operators.slices import (
     slices_again_from_end,
     starts_before_first,
 )
-from padfix.operators.spelled_norms import divided_norm, norm_traits, scales_groups, squares_for_norm
+from padfix.operators.spelled_norms import divided_norm, norm_traits, scaled_norm, squares_for_norm
 from padfix.operators.spread_axes import computes_fewer_axes, fed_list_traits, joins_constant_first, spreads_along_alike
 from padfix.operators.squares import roots_large, squares_large
 from padfix.operators.transpose_traits import transpose_traits
@@ -419,7 +419,7 @@ OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
         **ranked(scope, node),
         "by-sum": attributes.integer(node, "p", 2) == 1,
     },
-    "Mul": _pairing(lambda scope, node: {**product_traits(scope, node), "scales-groups": scales_groups(scope, node)}),
+    "Mul": _pairing(lambda scope, node: {**product_traits(scope, node), **scaled_norm(scope, node)}),
     "MeanVarianceNormalization": ranked,
     **dict.fromkeys(REDUCTIONS, reduction_traits),
     "ReduceL2": lambda scope, node: {**reduction_traits(scope, node), "squares-far": squares_large(scope, node)},

@@ -82,7 +82,8 @@ def _origin(scope: Scope, name: str, *, laid_out: bool = False) -> str:
 def pieces_of(scope: Scope, node: NodeProto) -> list[str]:
     """Return what a Concat joins, without what is known to have no elements."""
     types = {name: scope.type_of(name) for name in node.input}
-    return [name for name, known in types.items() if known is None or known.shape is None or 0 not in known.shape]
+    filled = {name for name, known in types.items() if known is None or known.shape is None or 0 not in known.shape}
+    return [name for name in node.input if name in filled]
 
 
 def _first(scope: Scope, node: NodeProto) -> str:

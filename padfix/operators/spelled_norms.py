@@ -22,6 +22,9 @@ _NO_NORM: Traits = {"ends-norm": False, "of-input": False, "axes-negative": Fals
 BY_NORM = ("by-norm-of-axes", "by-norm-of-others", "by-norm-off-channels", "by-norm-and-number")
 """What importers may make of a Div by a ReduceL2."""
 
+BY_INVERSE = "by-inverse-of-norm"
+"""What importers may make of a Mul."""
+
 _PARTS_OF_NORMS = ("Add", "Div", "Mul", "Pow", "ReduceMean", "Reciprocal", "Sqrt")
 
 
@@ -71,6 +74,33 @@ def divided_norm(scope: Scope, node: NodeProto) -> Traits:
     else:
         found["by-norm-off-channels"] = (axes[0] % rank if rank else axes[0]) != CHANNELS
     return found
+
+
+def scaled_norm(scope: Scope, node: NodeProto) -> Traits:
+    """Return of a Mul whether it scales a norm of groups, and whether it multiplies with the inverse of a norm."""
+    return {"scales-groups": _scales_groups(scope, node), BY_INVERSE: _is_by_inverse_of_norm(scope, node)}
+
+
+def _is_by_inverse_of_norm(scope: Scope, node: NodeProto) -> bool:
+    """Whether a product is with the inverse of a norm as TensorFlow's exporters spell it: a root, with a least number.
+
+    The axes are those of an attribute, or all.
+    """
+    return any(_is_inverse_of_norm(scope, name) for name in node.input)
+
+
+def _is_inverse_of_norm(scope: Scope, name: str) -> bool:
+    for op_type in ("Reciprocal", "Sqrt"):
+        producer = made_by(scope, name, op_type)
+        if producer is None:
+            return False
+        name = producer.input[0]
+    most = made_by(scope, name, "Max")
+    totals = (
+        [] if most is None or len(most.input) != TERMS else [made_by(scope, each, "ReduceSum") for each in most.input]
+    )
+    plain = [each for each in totals if each is not None and not any(each.input[1:])]
+    return any(made_by(scope, each.input[0], "Mul") is not None for each in plain)
 
 
 def _adds_to_norm(scope: Scope, name: str) -> bool:
@@ -171,7 +201,7 @@ def _is_root_of(scope: Scope, name: str) -> bool:
     return any(each is not None and made_by(scope, each.input[0], "Pow") is not None for each in means)
 
 
-def scales_groups(scope: Scope, node: NodeProto) -> bool:
+def _scales_groups(scope: Scope, node: NodeProto) -> bool:
     """Whether a constant scales a norm of groups that Reshapes make, to which another constant is added.
 
     But for planes that each channel of an image has one scale and one shift.

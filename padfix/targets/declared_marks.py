@@ -12,6 +12,10 @@ DECLARED_MARKS = (
     "of-nothing",  # Of inputs and outputs of the model: whether they have no elements.
     "holds-constants",  # Of If: whether its branch has initializers, or a Constant among several nodes without names.
     "counts-alone",  # Of Loop: whether it has no condition, and hands nothing from one turn to the next.
+    # Of a Constant of numbers that are no tensor: whether one is an index, given axes or computed with others alone;
+    # whether whole ones are taken together with other integers.
+    "number-among-numbers",
+    "meets-integers",
     "by-node",  # Of a sparse constant: whether a Constant holds it.
 )
 """Switches of constants, inputs and outputs, and of bodies."""

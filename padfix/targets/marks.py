@@ -58,6 +58,7 @@ MARKS = (
     "by-norm-of-others",
     "by-norm-off-channels",
     "by-norm-and-number",
+    "by-inverse-of-norm",  # Of Mul: whether a factor is 1 divided by a norm that has a least number.
     "by-open-length",  # Of Div: whether it divides by what is worked out of lengths alone, one of which is left open.
     "compares-itself",  # Of comparisons: whether they compare something with itself, which asks whether it is a number.
     "read-untyped",  # Of comparisons: whether something reads what they give, and the model does not declare its type.
@@ -185,6 +186,7 @@ MARKS = (
     "changes-numbers",
     "joins-a-number",  # Of Concat: whether it joins data with a constant of one element.
     "joins-nothing",
+    "joins-empty-constant",
     "lists-differ",  # Of Concat: whether some of the lists that it joins are made of what is none, and some are not.
     "takes-nothing",  # Of Slice, and of what picks or puts elements: whether that is none.
     # Of Expand and Tile: whether products or recurrent layers read what they repeat.

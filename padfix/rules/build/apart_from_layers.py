@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from padfix.operators.fused_layers import is_of_convolution, narrowest
 from padfix.operators.refusal import Refusal
-from padfix.operators.spelled_norms import BY_NORM
+from padfix.operators.spelled_norms import BY_INVERSE, BY_NORM
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Site
 from padfix.rules.build.explicit_pads import copied
@@ -21,9 +21,11 @@ if TYPE_CHECKING:
 def apart_forms(site: Site) -> Iterator[Form]:
     """Yield the node with an Identity before the input of one channel, or before all where that is not known.
 
-    And before the norm that a Div divides by.
+    And before the norm that a Div divides by, or both factors where a Mul has the inverse of one.
     """
     own = traits_of(site.scope, site.node) or {}
+    if own.get(BY_INVERSE):
+        yield _apart(site, "an Identity before it", range(len(site.node.input)), (BY_INVERSE, "spreads-channels"))
     is_by_norm = any(own.get(each) for each in BY_NORM)
     is_known = not is_by_norm and own.get("spreads-channels") is not None
     is_none = is_known and narrowest(site.scope, site.node) is None

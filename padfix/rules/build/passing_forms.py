@@ -241,8 +241,9 @@ def joined_forms(site: Site) -> Iterator[Form]:
         )
         return Rewrite(builder.build(), trials_of(site), exact=True)
 
-    why_not = None if 0 < len(pieces) < len(set(site.node.input)) else Refusal("every input has elements")
-    yield Form("what has elements, joined", (("Concat", {"joins-nothing": False}),), write, why_not)
+    why_not = None if 0 < len(pieces) < len(site.node.input) else Refusal("every input has elements, or none has")
+    own: Traits = {"joins-nothing": False, "joins-empty-constant": False}
+    yield Form("what has elements, joined", (("Concat", own),), write, why_not)
 
 
 def doubled_forms(site: Site) -> Iterator[Form]:
