@@ -237,7 +237,7 @@ def window_traits(window: Window) -> Traits:
         "line-of-eights": keeps_line_of_eights(window, pairs),
         "middle-taps-below": has_middle_taps_below(window, pairs),
         "indices": window.has_indices,
-        "column-major": window.has_indices and window.written.storage_order != 0,
+        "column-major": window.has_indices and window.written.storage_order != 0 and window.rank > 1,
         "storage-order-written": window.written.storage_order != 0,
         "batched": window.batch > 1 if isinstance(window.batch, int) else None,
         "elements": elements_of(window.elem_type),
@@ -278,11 +278,17 @@ def _is_longer(window: Window, axis: int, pair: Pair | None) -> bool:
 
 
 def _drops_window(window: Window, axis: int, pair: Pair | None) -> bool | None:
-    """Whether ceil_mode leaves out the last window of an axis."""
-    size, taps = window.sizes[axis], window.kernel[axis]
-    if taps is None or pair is None or not isinstance(size, int):
+    """Whether ceil_mode leaves out the last window of an axis.
+
+    It begins less than a stride behind the last place where a whole window lies within the pads, and so in the image,
+    whatever its length, where a kernel is no shorter than a stride and the pad at the end together.
+    """
+    size, taps, stride, dilation = window.sizes[axis], window.kernel[axis], window.strides[axis], window.dilations[axis]
+    if taps is None or pair is None:
         return None
-    return drops_window(size, taps, window.strides[axis], window.dilations[axis], *pair)
+    if not isinstance(size, int):
+        return False if stride + pair[1] <= effective_kernel(taps, dilation) else None
+    return drops_window(size, taps, stride, dilation, *pair)
 
 
 def transposed_traits(window: TransposedWindow) -> Traits:

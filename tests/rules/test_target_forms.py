@@ -492,7 +492,7 @@ CASES = {
             "Y = MaxPool <kernel_shape = [3, 3], pads = [1, 1, 1, 0], strides = [2, 2], ceil_mode = 1> (X)",
             "float[1,2,H,W] X",
         ),
-        "openvino",
+        "mnn",
         ["MaxPool"],
     ),
     "an average in ceil mode whose lengths are open": (
@@ -500,7 +500,7 @@ CASES = {
             "Y = AveragePool <kernel_shape = [3, 3], pads = [0, 1, 1, 0], strides = [2, 2], ceil_mode = 1> (X)",
             "float[1,2,H,W] X",
         ),
-        "openvino",
+        "mnn",
         ["AveragePool"],
     ),
     "roots of sums": (

@@ -12,6 +12,7 @@ import numpy as np
 from onnx import TensorProto
 
 from padfix.geometry.padding import effective_kernel
+from padfix.operators.numbers import elements_of
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import window_traits
 from padfix.operators.window import Window
@@ -25,6 +26,7 @@ from padfix.rules.build.node_trials import as_declared
 from padfix.rules.build.objections import Operators
 from padfix.rules.build.trials import trials
 from padfix.rules.build.window_forms import traits_of_pad
+from padfix.targets.traits import Traits
 
 if TYPE_CHECKING:
     from padfix.graph.fragment_builder import FragmentBuilder
@@ -36,11 +38,35 @@ _MOST_COUNTED = 1 << 24
 
 
 def position_forms(site: Site, window: Window) -> Iterator[Form]:
-    """Yield positions by rows, exchanged where they are wanted by columns; and those of the largest of all taps."""
+    """Yield positions by rows, exchanged where they are wanted by columns; and those of the largest of all taps.
+
+    And before them those of floats, where bytes are pooled.
+    """
     if window.has_indices:
+        if elements_of(window.elem_type) == "byte":
+            yield _of_floats(site, window)
         if window.written.storage_order:
             yield _exchanged(site, window)
         yield _largest_tap(site, window)
+
+
+def _of_floats(site: Site, window: Window) -> Form:
+    """Return the maxima and positions of bytes as those of floats, of which none is the least that there is."""
+    from_bytes: Traits = {"elements": "byte", "numbers": "integer", "gives": "single", "changes-type": True}
+    to_bytes: Traits = {"elements": "float", "numbers": "single", "unsigned": False, "gives": "integer"}
+    floats: Traits = {**window_traits(window), "elements": "float"}
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        data = builder.op("Cast", [builder.input(site.input_name(0))], {"to": TensorProto.FLOAT})
+        maxima, places = builder.original(copied(site.node), [data])
+        if site.node.output[0]:
+            builder.output(site.node.output[0], builder.op("Cast", [maxima], {"to": site.elem_type(0)}))
+        builder.output(site.node.output[1], places)
+        return Rewrite(builder.build(), trials(site, window, same=window.auto_pad in SAME), exact=True)
+
+    operators: Operators = (("Cast", from_bytes), ("MaxPool", floats), ("Cast", to_bytes))
+    return Form("the maxima of floats and their positions", operators, write)
 
 
 def _exchanged(site: Site, window: Window) -> Form:
