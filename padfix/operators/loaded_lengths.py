@@ -17,6 +17,7 @@ from padfix.geometry.padding import effective_kernel
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope, normal_domain
 from padfix.operators.constant_chains import worked_out
+from padfix.operators.constant_pad import given_pads
 from padfix.operators.data_order import CHANNELS
 from padfix.operators.elementwise import REDUCTIONS
 from padfix.operators.lists import depends_on_data
@@ -76,6 +77,36 @@ def counts_channels_otherwise(scope: Scope, node: NodeProto) -> bool:
     if counted is None or not isinstance(wanted, int) or isinstance(counted, str):
         return isinstance(wanted, int) and isinstance(counted, str)
     return counted % max(wanted, 1) != 0 or counted == 0 if node.op_type == "Conv" else counted != wanted
+
+
+def counts_no_blocks(scope: Scope, node: NodeProto) -> bool:
+    """Whether an open length that a SpaceToDepth cuts into blocks is counted as no multiple of them, being padded."""
+    block = attributes.integer(node, "blocksize", 1) or 1
+    return any(_padded_length(scope, node.input[0], axis) % block != 0 for axis in (CHANNELS + 1, CHANNELS + 2))
+
+
+def _padded_length(scope: Scope, name: str, axis: int) -> int:
+    """Return how long an axis is counted as that a Pad or a convolution makes as long; 0 where that is not known."""
+    counted = counted_length(scope, name, axis)
+    if not isinstance(counted, str):
+        return 0
+    place, of = counted.split(" of ", 1)
+    node, at = scope.own_producer(of), int(place)
+    given = None if node is None else counted_length(scope, node.input[0], at)
+    if node is None or not isinstance(given, int):
+        return 0
+    if node.op_type == "Pad":
+        amounts = given_pads(scope, node) or []
+        return given + sum(amounts[at :: len(amounts) // 2 or 1])
+    reading = read(scope, node)
+    if node.op_type != "Conv" or not isinstance(reading, Window) or reading.auto_pad.startswith("SAME"):
+        return 0
+    space = at - reading.leading
+    taps, pads = reading.kernel[space], reading.explicit_pads[space]
+    if taps is None or pads is None:
+        return 0
+    left = given + sum(pads) - effective_kernel(taps, reading.dilations[space])
+    return left // reading.strides[space] + 1
 
 
 def alike_axes(scope: Scope, node: NodeProto) -> list[list[tuple[int, int]]]:

@@ -61,7 +61,7 @@ from padfix.operators.lists import (
     depends_on_data,
     joins_a_list,
 )
-from padfix.operators.loaded_lengths import counts_channels_otherwise
+from padfix.operators.loaded_lengths import counts_channels_otherwise, counts_no_blocks
 from padfix.operators.long_results import ends_as_long
 from padfix.operators.masks import masked_sum, may_leave_rows_out
 from padfix.operators.measured_copies import measured_copy
@@ -405,7 +405,10 @@ OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
         }
     ),
     "Sub": _pairing(_difference),
-    "SpaceToDepth": _space_to_depth,
+    "SpaceToDepth": lambda scope, node: {
+        **_space_to_depth(scope, node),
+        "counts-no-blocks": counts_no_blocks(scope, node),
+    },
     "Hardmax": _along_an_axis,
     "If": branch_traits,
     "Loop": loop_traits,

@@ -90,3 +90,17 @@ def test_axes_that_are_an_input_make_no_layer_of_a_norm(tmp_path: Path) -> None:
     graph = f"(float[2,3,4,6] X) => (float[2,3,4,6] Y) {{ {nodes} }}"
     kept = written(graph, tmp_path, OLDER, 13, a=np.array([3]), e=np.array(1e-12, np.float32))
     assert "Identity" not in [node.op_type for node in kept.node]
+
+
+@pytest.mark.parametrize(
+    ("lengths", "pads", "expected"),
+    [
+        ("H,W", [0, 0, 0, 0, 0, 0, 0, 1], "Conv"),
+        ("H,W", [0, 0, 0, 1, 0, 0, 0, 1], "SpaceToDepth"),
+        ("4,7", [0, 0, 0, 0, 0, 0, 0, 1], "SpaceToDepth"),
+    ],
+)
+def test_blocks_of_a_padded_open_length(lengths: str, pads: list[int], expected: str, tmp_path: Path) -> None:
+    nodes = "p = Pad (X, a) r = Relu (p) Y = SpaceToDepth <blocksize = 2> (r)"
+    graph = written(f"(float[1,2,{lengths}] X) => (float[1,8,h,w] Y) {{ {nodes} }}", tmp_path, OLDER, a=np.array(pads))
+    assert graph.node[-1].op_type == expected
