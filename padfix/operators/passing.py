@@ -9,7 +9,7 @@ from onnx import NodeProto
 
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope, ValueType, normal_domain
-from padfix.operators.constant_chains import worked_out
+from padfix.operators.constant_chains import is_constant, worked_out
 from padfix.operators.constant_pad import given_pads
 from padfix.operators.elementwise import RESHAPING
 from padfix.operators.reading import read
@@ -18,6 +18,9 @@ from padfix.operators.slices import slice_amounts, takes_all
 from padfix.targets.traits import Traits
 
 PASSING = ("Dropout", "Identity")
+
+_ARITHMETIC = ("Add", "Div", "Max", "Min", "Mul", "Sub")
+"""Operators that compute with both of what they take."""
 
 _MODE = 2
 """The input of a Dropout that tells whether it trains."""
@@ -77,6 +80,13 @@ def _origin(scope: Scope, name: str, *, laid_out: bool = False) -> str:
         name = passed
         producer = scope.own_producer(name)
     return name
+
+
+def reads_nothing(scope: Scope, node: NodeProto) -> bool:
+    """Whether what a node computes with is a constant without elements: its first input, or either of arithmetic."""
+    names = node.input[: 2 if node.op_type in _ARITHMETIC else 1]
+    known = {name: scope.type_of(name) for name in names if name and is_constant(scope, name)}
+    return any(each is not None and each.shape is not None and 0 in each.shape for each in known.values())
 
 
 def pieces_of(scope: Scope, node: NodeProto) -> list[str]:

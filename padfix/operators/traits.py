@@ -42,7 +42,7 @@ from padfix.operators.numbers import (
 from padfix.operators.other_traits import OTHERS
 from padfix.operators.pad_traits import adds_extremes, fill_of, pad_traits
 from padfix.operators.padded_lines import has_middle_taps_below, keeps_line_of_eights
-from padfix.operators.passing import same_traits
+from padfix.operators.passing import reads_nothing, same_traits
 from padfix.operators.picking_traits import computed_weights, is_weight
 from padfix.operators.plain_traits import CLASSICAL, CLASSICAL_DOMAIN, classical_traits
 from padfix.operators.quantizers import QUANTIZERS, traits_of_bytes
@@ -96,6 +96,7 @@ def traits_of(scope: Scope, node: NodeProto) -> Traits | None:
     found["across-images"] = bool(found.get("across-images")) or mixes_images(scope, node)
     found["gives-more"] = any(scope.is_used(name) for name in node.output[1:] if name)
     found |= same_traits(scope, node)
+    found["reads-nothing"] = reads_nothing(scope, node)
     found["constants-by-nodes"] = any(is_given_by_node(scope, name) for name in node.input)
     found["steered-by-results"] = is_steered_by_results(scope, node)
     found["gives-a-constant"] = gives_constant(scope, node)

@@ -16,7 +16,7 @@ DECLARED_MARKS = (
     # whether whole ones are taken together with other integers.
     "number-among-numbers",
     "meets-integers",
-    "counts-no-blocks",  # Of SpaceToDepth: whether an open length, taken for 0, is padded or cut to no multiple of blocks.
+    "counts-no-blocks",  # Of SpaceToDepth: whether an open length, taken for 0, is padded to no multiple of blocks.
     "by-node",  # Of a sparse constant: whether a Constant holds it.
 )
 """Switches of constants, inputs and outputs, and of bodies."""

@@ -44,5 +44,6 @@ GENERAL_MARKS = (
     "reads-list-of-lengths",
     "makes-lengths-late",
     "told-late",
+    "reads-nothing",  # Of all: whether what they compute with is a constant without elements.
 )
 """Switches that every operator may have."""

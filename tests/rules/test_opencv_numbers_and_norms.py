@@ -104,3 +104,19 @@ def test_blocks_of_a_padded_open_length(lengths: str, pads: list[int], expected:
     nodes = "p = Pad (X, a) r = Relu (p) Y = SpaceToDepth <blocksize = 2> (r)"
     graph = written(f"(float[1,2,{lengths}] X) => (float[1,8,h,w] Y) {{ {nodes} }}", tmp_path, OLDER, a=np.array(pads))
     assert graph.node[-1].op_type == expected
+
+
+@pytest.mark.parametrize("operator", ["Add", "Sub", "Mul", "Div", "Max", "Min"])
+def test_arithmetic_with_nothing_is_with_a_part_of_a_constant(operator: str, tmp_path: Path) -> None:
+    nodes = f"m = {operator} (e, X) r = Reshape (m, n) Y = Concat <axis = 0> (X, r)"
+    graph = f"(float[3] X) => (float[a] Y) {{ {nodes} }}"
+    nodes_written = written(graph, tmp_path, e=np.zeros((0, 1), np.float32), n=np.array([-1])).node
+    assert [node.op_type for node in nodes_written][:2] == ["Slice", operator]
+
+
+@pytest.mark.parametrize("target", [NEWER, OLDER])
+@pytest.mark.parametrize("operator", ["Abs", "Neg", "Identity", "Relu"])
+def test_what_is_computed_of_nothing_is_left_out(operator: str, target: str, tmp_path: Path) -> None:
+    graph = f"(float[3] X) => (float[a] Y) {{ m = {operator} (e) Y = Concat <axis = 0> (X, m, X) }}"
+    nodes_written = written(graph, tmp_path, target, e=np.zeros(0, np.float32)).node
+    assert operator not in [node.op_type for node in nodes_written]

@@ -17,6 +17,7 @@ from padfix.operators.fused_layers import TERMS, adds_wide_constant
 from padfix.operators.lists import SOFTENING, depends_on_data, is_computed_list, joins_a_list
 from padfix.operators.numbers import computes_in_widened
 from padfix.operators.other_traits import OTHERS
+from padfix.operators.passing import reads_nothing
 from padfix.operators.refusal import Refusal
 from padfix.operators.spelled_norms import BY_NORM
 from padfix.operators.taken_axes import LEAST_RANK
@@ -30,6 +31,7 @@ from padfix.rules.build.forms import Form
 from padfix.rules.build.index_forms import chosen_within_bounds
 from padfix.rules.build.node_forms import of_inputs
 from padfix.rules.build.node_trials import as_declared, trials_of
+from padfix.rules.build.nothing_forms import with_parts
 from padfix.rules.build.objections import Operators
 from padfix.rules.build.truth_forms import infinite_forms, truth_forms
 from padfix.targets.traits import Traits
@@ -95,10 +97,13 @@ def rows_first(forms: Callable[[Site], Iterator[Form]]) -> Callable[[Site], Iter
 
     def both(site: Site) -> Iterator[Form]:
         is_list_joined = joins_a_list(site.scope, site.node)
+        is_of_nothing = reads_nothing(site.scope, site.node)
+        yield from with_parts(site)
         yield _with_all_axes(site)
         yield from on_rows(site) if is_list_joined else ()
         for form in forms(site):
-            told = ((op_type, {"joins-a-list": is_list_joined, **traits}) for op_type, traits in form.operators)
+            kept = {"joins-a-list": is_list_joined, "reads-nothing": is_of_nothing}
+            told = ((op_type, {**kept, **traits}) for op_type, traits in form.operators)
             yield dataclasses.replace(form, operators=tuple(told))
         yield _whole(site)
         yield by_channel(site)
