@@ -26,6 +26,8 @@ _DEEPEST = 20
 
 _MATRIX = 2
 
+_AXES_OF_VOLUMES = 5
+
 _AXES_AS_INPUT_SINCE = 13
 """The first opset whose Squeeze takes its axes as an input."""
 
@@ -43,7 +45,7 @@ def _changes(scope: Scope, node: NodeProto) -> bool:
 def reads_moved_result(scope: Scope, node: NodeProto) -> bool:
     """Whether a square, or a node of :data:`CHANGING`, reads a result that a Reshape or product with a constant gives.
 
-    Between them may lie what reshapes, or changes each element, too.
+    Or a transposed convolution of three axes. Between them may lie what reshapes, or changes each element, too.
     """
     if normal_domain(node.domain) or scope.parent is not None or not _changes(scope, node):
         return False
@@ -54,7 +56,7 @@ def reads_moved_result(scope: Scope, node: NodeProto) -> bool:
         if producer is None or normal_domain(producer.domain):
             return False
         is_product = _is_product(scope, producer)
-        if is_result and (is_product or producer.op_type in RESHAPING):
+        if is_result and (is_product or producer.op_type in RESHAPING or _is_volume(scope, producer)):
             return True
         if is_product or (producer.op_type not in RESHAPING and not _changes(scope, producer)):
             return False
@@ -135,3 +137,9 @@ def _is_product(scope: Scope, node: NodeProto) -> bool:
         return is_by_constant
     before = [scope.own_producer(name) for name in node.input]
     return is_by_constant and any(each is not None and each.op_type in PRODUCTS for each in before)
+
+
+def _is_volume(scope: Scope, node: NodeProto) -> bool:
+    """Whether a node is a transposed convolution of three spatial axes, behind which some reshape what planes give."""
+    known = scope.type_of(node.input[0]) if node.op_type == "ConvTranspose" else None
+    return known is not None and known.rank == _AXES_OF_VOLUMES

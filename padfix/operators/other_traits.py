@@ -84,6 +84,7 @@ from padfix.operators.shape_questions import any_of, has_column_among_first, is_
 from padfix.operators.skips import NOTHING, what_a_slice_skips
 from padfix.operators.slices import (
     ends_far,
+    ends_past_axes,
     listed_axes,
     may_start_before_first,
     slice_steps,
@@ -91,7 +92,7 @@ from padfix.operators.slices import (
     slices_again_from_end,
     starts_before_first,
 )
-from padfix.operators.spelled_norms import divided_norm, norm_traits, scaled_norm, squares_for_norm
+from padfix.operators.spelled_norms import divided_norm, norm_traits, scaled_norm, square_traits
 from padfix.operators.spread_axes import computes_fewer_axes, fed_list_traits, joins_constant_first, spreads_along_alike
 from padfix.operators.squares import roots_large, squares_large
 from padfix.operators.transpose_traits import transpose_traits
@@ -324,6 +325,7 @@ def _slice(scope: Scope, node: NodeProto) -> Traits:
         "first-axis": 0 in axes,
         "open-batch": 0 in axes and not isinstance((known.shape or (1,))[0], int),
         "ends-far": ends_far(scope, node),
+        "ends-past-axes": ends_past_axes(scope, node, axes),
         "starts-before": any(starts_before_first(scope, node, axes) or ()),
         "maybe-starts-before": may_start_before_first(scope, node, axes),
     }
@@ -354,7 +356,7 @@ def _pairing(own: Callable[[Scope, NodeProto], Traits]) -> Callable[[Scope, Node
             "by-number-of-images": computes_with_count(scope, node),
             "joins-a-list": joins_a_list(scope, node),
             "joins-a-copy": measured_copy(scope, node) is not None,
-            "squares-for-norm": squares_for_norm(scope, node),
+            **square_traits(scope, node),
             "spreads-channels": spreads_channels(scope, node),
             "cuts-quantized": node.op_type in ("Max", "Min") and cuts_quantized(scope, node),
             "cuts-window-off-zero": node.op_type in ("Max", "Min") and cuts_window_off_zero(scope, node),

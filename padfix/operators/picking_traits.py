@@ -42,6 +42,16 @@ FEW_ROWS = 8
 """Rows that converters may try a table with, whatever indices the model has."""
 
 
+def along_axis(scope: Scope, node: NodeProto) -> Traits:
+    """Return whether the axis of an operator is counted from the end, and whether it is the first one."""
+    axis, known = attributes.integer(node, "axis", 0) or 0, scope.type_of(node.input[0])
+    rank = None if known is None else known.rank
+    return {
+        "axis-from-end": axis < 0,
+        "first-axis": axis == 0 if axis >= 0 else None if rank is None else axis == -rank,
+    }
+
+
 def _picking(scope: Scope, node: NodeProto) -> Traits:
     indices = scope.constant(node.input[1])
     shapes = [None if (known := scope.type_of(name)) is None else known.shape for name in node.input[:3]]

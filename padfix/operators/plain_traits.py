@@ -28,7 +28,7 @@ from padfix.operators.numbers import bytes_of, cast_changes_numbers, elements_of
 from padfix.operators.open_lengths import is_behind_open_pool
 from padfix.operators.passing import PASSING, changes_type, gives_the_same, passing_traits
 from padfix.operators.picked_parts import picked_part, sorted_axes, squeezed_axes
-from padfix.operators.picking_traits import PICKING_TRAITS, is_weight, ranked, triangle_traits
+from padfix.operators.picking_traits import PICKING_TRAITS, along_axis, is_weight, ranked, triangle_traits
 from padfix.operators.positive import is_positive_for_certain
 from padfix.operators.quantizers import leaves_zero_point_out, product_traits
 from padfix.operators.recurrent_layers import is_slice_for_layer
@@ -48,8 +48,8 @@ DFT_AXIS_AS_INPUT_SINCE = 20
 # fmt: off
 PLAIN = (
     "Acos", "Acosh", "AffineGrid", "Asin", "Asinh", "Atan", "Atanh", "Bernoulli", "BitCast", "BitwiseAnd",
-    "BitwiseNot", "BitwiseOr", "BitwiseXor", "BlackmanWindow", "CausalConvWithState", "CenterCropPad", "Compress",
-    "Cosh", "CumProd", "DeformConv", "Det", "Equal", "Greater", "GreaterOrEqual", "HammingWindow", "HannWindow",
+    "BitwiseNot", "BitwiseOr", "BitwiseXor", "BlackmanWindow", "CausalConvWithState", "CenterCropPad", "Cosh",
+    "CumProd", "DeformConv", "Det", "Equal", "Greater", "GreaterOrEqual", "HammingWindow", "HannWindow",
     "If", "ImageDecoder", "IsNaN", "LeakyRelu", "Less", "LessOrEqual", "LinearAttention", "Loop", "MaxRoiPool",
     "MelWeightMatrix", "Multinomial", "NonZero", "Not", "Optional", "OptionalGetElement", "OptionalHasElement",
     "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "RegexFullMatch", "Relu",
@@ -406,7 +406,7 @@ PLAINLY: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
         "axis-from-end": (told := scope.constant(node.input[1])) is not None and bool((told < 0).any()),
         "rank": None if (known := scope.type_of(node.input[0])) is None else known.rank,
     },
-    "ConcatFromSequence": lambda scope, node: {"axis-from-end": (attributes.integer(node, "axis", 0) or 0) < 0},
+    **dict.fromkeys(("Compress", "ConcatFromSequence"), along_axis),
     "BitShift": lambda scope, node: {"broadcasts": any_of([is_spread(scope, node, place) for place in range(2)])},
     "DFT": _dft,
     "DynamicQuantizeLinear": lambda scope, node: {

@@ -146,3 +146,19 @@ def may_start_before_first(scope: Scope, node: NodeProto, axes: Sequence[int]) -
         step > 0 and _BEFORE_ALL <= start < -2 and (shape is None or not isinstance(shape[axis], int))
         for start, step, axis in zip(amounts["starts"], steps, axes, strict=True)
     )
+
+
+def ends_past_axes(scope: Scope, node: NodeProto, axes: Sequence[int]) -> bool | None:
+    """Whether a Slice goes backwards to a place before which more elements lie than its data have axes.
+
+    Of an axis of open length an end that is counted from its end may be such a place. None where not known.
+    """
+    amounts, known = slice_amounts(scope, node), scope.type_of(node.input[0])
+    if amounts is None or known is None or known.shape is None or len(amounts.get("ends", ())) != len(axes):
+        return None
+    for end, step, axis in zip(amounts["ends"], amounts.get("steps", [1] * len(axes)), axes, strict=True):
+        length = known.shape[axis]
+        place = end + length if isinstance(length, int) and end < 0 else end
+        if step < 0 and (place > len(known.shape) or (_BEFORE_ALL < place < 0 and not isinstance(length, int))):
+            return True
+    return False

@@ -123,7 +123,15 @@ def _spreads_norm(scope: Scope, name: str) -> bool:
     return clip is not None and not any(clip.input[1:]) and made_by(scope, clip.input[0], "ReduceL2") is not None
 
 
-def squares_for_norm(scope: Scope, node: NodeProto) -> bool:
+def square_traits(scope: Scope, node: NodeProto) -> Traits:
+    """Return whether a product or power is taken for part of a norm of rows, or of all axes."""
+    return {
+        "squares-for-norm": _squares_for_norm(scope, node),
+        "squares-for-whole-norm": _squares_for_whole_norm(scope, node),
+    }
+
+
+def _squares_for_norm(scope: Scope, node: NodeProto) -> bool:
     """Whether MNN takes a square for part of a norm of rows, and the norm is another.
 
     Of what differs from a mean it is a power where the difference is read elsewhere as well, and a product where it is
@@ -145,6 +153,40 @@ def squares_for_norm(scope: Scope, node: NodeProto) -> bool:
     is_last = known.rank in ranks and all(each in ([-1], [last]) for each in axes)
     length = (known.shape or ())[-1:]
     return is_taken and not (is_last and all(each == length for mean in means for each in _scales_behind(scope, mean)))
+
+
+def _squares_for_whole_norm(scope: Scope, node: NodeProto) -> bool:
+    """Whether a power is part of a norm, spelled out as PyTorch has it, of all axes or of all behind the first.
+
+    That is what differs from a mean, by the root of the mean of its square with a constant behind it.
+    """
+    name = squared(scope, node) if node.op_type == "Pow" else ""
+    difference, readers = made_by(scope, name, "Sub"), scope.consumers(node.output[0])
+    mean = None if difference is None else made_by(scope, difference.input[1], "ReduceMean")
+    if mean is None or len(readers) != 1 or readers[0].op_type != "ReduceMean":
+        return False
+    known, axes = scope.type_of(name), [reduced_axes(scope, each) for each in (mean, readers[0])]
+    rank = None if known is None else known.rank
+    if rank is None or None in axes:
+        return False
+    listed = [sorted(axis % rank for axis in each or range(rank)) for each in axes]
+    whole = [[*range(rank)], *([[*range(1, rank)]] if rank > _MATRIX else [])]
+    return listed[0] == listed[1] and listed[0] in whole and _divides_by_root(scope, readers[0], name)
+
+
+_MATRIX = 2
+"""Axes."""
+
+
+def _divides_by_root(scope: Scope, variance: NodeProto, name: str) -> bool:
+    """Whether a value is divided by the root of a variance to which a constant behind it is added."""
+    sums = [each for each in scope.consumers(variance.output[0]) if each.op_type == "Add"]
+    added = [
+        each.output[0] for each in sums if each.input[0] == variance.output[0] and is_written(scope, each.input[1])
+    ]
+    roots = [root for each in added for root in scope.consumers(each) if root.op_type == "Sqrt"]
+    quotients = [each for root in roots for each in scope.consumers(root.output[0]) if each.op_type == "Div"]
+    return any(each.input[0] == name for each in quotients)
 
 
 def is_norm_of_squares(scope: Scope, node: NodeProto) -> bool:

@@ -133,6 +133,7 @@ def _images(
             value.type.tensor_type.shape.dim[shape.index(batch)].dim_value = 1
     for value in (each for each in model.graph.input if each.name in fed):  # others are constants, or for all images
         value.type.tensor_type.shape.dim[0].dim_value = 1
+    del model.graph.value_info[:]  # which may say of all images how many there are
     serialized, shapes = model.SerializeToString(), [_of_one(shape, shape.index(batch)) for shape in request.shapes]
 
     def of_image(place: int) -> dict[str, Any]:

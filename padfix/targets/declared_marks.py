@@ -17,6 +17,8 @@ DECLARED_MARKS = (
     "number-among-numbers",
     "meets-integers",
     "counts-no-blocks",  # Of SpaceToDepth: whether an open length, taken for 0, is padded to no multiple of blocks.
+    "ends-past-axes",  # Of Slice: whether it goes backwards to an end behind more elements than its data have axes.
+    "squares-for-whole-norm",  # Of Pow: whether it is part of a norm of all axes, or of all behind the first.
     "by-node",  # Of a sparse constant: whether a Constant holds it.
 )
-"""Switches of constants, inputs and outputs, and of bodies."""
+"""Switches of constants, inputs and outputs, of bodies, and of a few operators by what they hold."""

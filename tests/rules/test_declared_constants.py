@@ -113,3 +113,25 @@ def test_lengths_that_a_pool_pads_are_named(node: str, names: list[str], tmp_pat
     padfix.convert(tmp_path / "model.onnx", tmp_path / "result.onnx", target="opencv@4.14")
     (given,) = onnx.load(tmp_path / "result.onnx").graph.input
     assert [each.dim_param for each in given.type.tensor_type.shape.dim[2:]] == names
+
+
+@pytest.mark.parametrize(
+    ("target", "elem_type", "is_kept"),
+    [
+        ("mnn", TensorProto.BOOL, False),
+        ("mnn", TensorProto.INT8, False),
+        ("mnn", TensorProto.FLOAT16, False),
+        ("mnn", TensorProto.UINT32, False),
+        ("mnn", TensorProto.UINT8, True),
+        ("tract", TensorProto.UINT64, False),
+        ("tract", TensorProto.BOOL, True),
+    ],
+)
+def test_only_types_that_are_misread_one_by_one_become_bytes(
+    target: str, elem_type: int, is_kept: bool, tmp_path: Path
+) -> None:
+    model = parse(f"{HEAD} g (float[2,3] X) => (float[2,3] Y) {{ f = Cast <to = 1> (c) Y = Mul (X, f) }}")
+    model.graph.initializer.append(helper.make_tensor("c", elem_type, [3], [1, 0, 1]))
+    (held,) = _converted(model, target, tmp_path).graph.initializer
+    assert numpy_helper.to_array(held).tolist() == [1, 0, 1]
+    assert held.HasField("raw_data") is not is_kept

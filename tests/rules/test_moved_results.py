@@ -44,6 +44,23 @@ def test_a_product_with_one_lies_between(nodes: str, expected: list[str], tmp_pa
     assert written(nodes, "float[4,7] X", "float Y, float Z", tmp_path) == expected
 
 
+@pytest.mark.parametrize(
+    ("operator", "expected"),
+    [("Relu", ["Mul", "Relu"]), ("Sin", ["Mul", "Sin"]), ("Elu", ["Elu"]), ("Identity", ["Identity"])],
+)
+def test_a_product_with_one_lies_behind_a_transposed_convolution_of_volumes(
+    operator: str, expected: list[str], tmp_path: Path
+) -> None:
+    nodes = f"Y = ConvTranspose (X, w) Z = {operator} (Y)"
+    constants = f"<float[1,1,7,2,1] w = {{{', '.join(map(str, range(14)))}}}>"
+    given, results = "float[2,1,2,4,3] X", "float[2,1,8,5,3] Y, float[2,1,8,5,3] Z"
+    text = f'<ir_version: 9, opset_import: ["" : 17]> g ({given}) => ({results}) {constants} {{ {nodes} }}'
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "before.onnx")
+    padfix.convert(tmp_path / "before.onnx", tmp_path / "after.onnx", target="mnn")
+    operators = [each.op_type for each in onnx.load(tmp_path / "after.onnx").graph.node]
+    assert operators[operators.index("ConvTranspose") + 1 :] == expected
+
+
 def test_the_maxima_of_volumes_are_written_for_an_empty_batch_as_well(tmp_path: Path) -> None:
     nodes = "Y = MaxPool <kernel_shape = [1, 2, 2], strides = [1, 2, 2]> (X)"
     assert written(nodes, "float[N,6,3,4,4] X", "float Y", tmp_path).count("Reshape") == 3

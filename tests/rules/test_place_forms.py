@@ -25,3 +25,13 @@ def test_the_axis_of_a_list_is_counted_from_the_begin(operator: str, keeps: int,
     (node,) = onnx.load(tmp_path / "result.onnx").graph.node
     assert onnx.helper.get_node_attr_value(node, "axis") == 0
     assert not padfix.check(tmp_path / "model.onnx", target="opencv@5.0.0.93").findings
+
+
+@pytest.mark.parametrize(("axis", "expected"), [(-2, 0), (-1, -1), (0, 0)])
+def test_the_first_axis_that_truths_take_is_counted_from_the_begin(axis: int, expected: int, tmp_path: Path) -> None:
+    nodes = f"y = Compress <axis = {axis}> (x, c)"
+    graph = f"g (float[4,5] x, bool[3] c) => (float[n,m] y) {{ {nodes} }}"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> {graph}'), tmp_path / "a.onnx")
+    padfix.convert(tmp_path / "a.onnx", tmp_path / "b.onnx", target="mnn")
+    (node,) = onnx.load(tmp_path / "b.onnx").graph.node
+    assert [each.i for each in node.attribute] == [expected]

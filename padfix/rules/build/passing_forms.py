@@ -113,9 +113,10 @@ def multiplied_by_one(site: Site) -> Form:
     why_not = None
     if not all(site.node.input) or site.elem_type(0) not in _SIGNED:
         why_not = Refusal("it leaves an input out, or its data are no numbers with a sign")
+    marks = ("reads-moved-result", "activates-result", "cuts-volume-off")
     operators: Operators = (
         ("Mul", {}),
-        (site.node.op_type, {**own, "reads-moved-result": False, "activates-result": False}),
+        (site.node.op_type, {**own, **{mark: False for mark in marks if mark in own}}),
     )
     return Form("its data times 1", operators, write, why_not)
 

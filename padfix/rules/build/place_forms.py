@@ -172,7 +172,11 @@ def _place_of_truth(site: Site, lengths: Sequence[Dimension], axis: int) -> Form
 
 
 def compressed_forms(site: Site) -> Iterator[Form]:
-    """Yield what takes elements by constant truths as what takes them by their places, and as a product."""
+    """Yield what takes elements by constant truths as what takes them by their places, and as a product.
+
+    And, whatever the truths are, along an axis that is counted from the begin.
+    """
+    yield axis_from_begin(site)
     known, truths = site.input_type(0), worked_out(site.scope, site.input_name(1))
     is_flat = all(each.name != "axis" for each in site.node.attribute)
     lengths = () if known is None or known.shape is None else known.shape

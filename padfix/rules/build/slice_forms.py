@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from padfix.graph import attributes
+from padfix.graph.scopes import Dimension
 from padfix.operators.axis_order import order_of_axes
 from padfix.operators.refusal import Refusal
 from padfix.operators.slices import (
@@ -30,14 +31,18 @@ _NAMES = ("starts", "ends", "axes", "steps")
 _SPECIAL = ("again-from-end", "axes-negative", "axes-out-of-order", "axes-unlisted", "ends-far", "starts-before")
 """What nothing is of once the axes are listed in order, from the begin."""
 
+_BEFORE_FIRST, _NO_END = -(1 << 31) + 1, (1 << 63) - 1
+"""Ends of all elements, backwards and forwards."""
+
 _LONGEST_TRIAL = 256
 """Elements of an open axis that a Slice is tried with."""
 
 
 def slice_forms(site: Site) -> Iterator[Form]:
-    """Yield a Slice whose axes are listed in order, and one one whose starts are cut at run time."""
+    """Yield a Slice whose axes are listed in order, one whose starts are cut at run time, and two for one."""
     yield from _reordered(site)
     yield _from_first(site)
+    yield _turned_last(site)
 
 
 def _reordered(site: Site) -> Iterator[Form]:
@@ -117,3 +122,53 @@ def _from_first(site: Site) -> Form:
     )
     name = "the first element where it would start before"
     return Form(name, operators, write, why_not, MAXIMUM_OF_INTEGERS_SINCE)
+
+
+def _turned_last(site: Site) -> Form:
+    """Return a Slice that takes forwards what another one turns round, all of it."""
+    amounts, known = slice_amounts(site.scope, site.node), site.input_type(0)
+    axes = None if known is None or not known.rank else sliced_axes(site.scope, site.node, known.rank)
+    cuts: list[tuple[int, int, int]] | Refusal
+    if known is None or known.shape is None or axes is None or amounts is None or "ends" not in amounts:
+        cuts = Refusal("its axes, or from where to where it takes them, are only known at run time")
+    else:
+        cuts = _forwards(amounts, [known.shape[axis] for axis in axes])
+    steps = (amounts or {}).get("steps", [])
+
+    def write() -> Rewrite:
+        assert axes is not None
+        assert not isinstance(cuts, Refusal)
+        builder = site.builder()
+        starts, ends, strides = zip(*cuts, strict=True)
+        lists = [builder.integers(each, name) for each, name in zip((starts, ends, axes, strides), _NAMES, strict=True)]
+        taken = builder.op("Slice", [builder.input(site.input_name(0)), *lists])
+        turned = [(-1, _BEFORE_FIRST, axis, step) for axis, step in zip(axes, steps, strict=True) if step < 0]
+        node = copied(site.node, without=_NAMES)
+        columns = zip(zip(*turned, strict=True), _NAMES, strict=True)
+        inputs = [taken, *(builder.integers(each, f"turned_{name}") for each, name in columns)]
+        builder.output(site.node.output[0], builder.original(node, inputs))
+        return Rewrite(builder.build(), trials_of(site), exact=True)
+
+    own: Traits = {**(traits_of(site.scope, site.node) or {}), "ends-past-axes": False}
+    plain = dict.fromkeys((*_SPECIAL, "maybe-starts-before", "strided"), False)
+    operators: Operators = (("Slice", {**own, "backwards": False}), ("Slice", {**own, **plain}))
+    return Form("a Slice that turns it round", operators, write, cuts if isinstance(cuts, Refusal) else None)
+
+
+def _forwards(amounts: dict[str, list[int]], lengths: list[Dimension]) -> list[tuple[int, int, int]] | Refusal:
+    """Return starts, ends and steps that take forwards what others take backwards too, or why there are none."""
+    starts, ends = amounts["starts"], amounts["ends"]
+    steps = amounts.get("steps", [1] * len(starts))
+    if all(step > 0 for step in steps):
+        return Refusal("nothing of it runs backwards")
+    cuts = []
+    for start, end, step, length in zip(starts, ends, steps, lengths, strict=True):
+        if step > 0:
+            cuts.append((start, end, step))
+            continue
+        first = max(start + length, 0) if start < -1 and isinstance(length, int) else start
+        if first < -1 or end == -1:
+            return Refusal("it may take nothing, or start before the first element")
+        behind = _NO_END if first == -1 else min(first + 1, _NO_END)
+        cuts.append((max(end + 1, 0) if end < _BEFORE_FIRST else end + 1, behind, 1))
+    return cuts
