@@ -121,7 +121,7 @@ def numbers_images(scope: Scope, node: NodeProto) -> bool:
 
 def lies_behind(batch: int, shape: Sequence[int]) -> bool:
     """Whether other lengths than the first may be that of the batch, and the first is not."""
-    return batch in shape and shape[0] not in (1, batch)
+    return batch in shape and shape[0] != batch
 
 
 def names_moved_images(batch: int, shape: Sequence[int], told: Sequence[int]) -> bool:

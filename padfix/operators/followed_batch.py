@@ -55,6 +55,17 @@ def is_worked_on_by_images(scope: Scope, name: str) -> bool:
     return found is not None and bool(found.of & followed.told)
 
 
+def drops_batch(scope: Scope, node: NodeProto) -> bool:
+    """Whether a reduction drops the first axis, and something reads what it gives, where a layer works on images."""
+    if node.op_type not in REDUCTIONS or attributes.integer(node, "keepdims", 1) or not scope.consumers(node.output[0]):
+        return False
+    known, axes = scope.type_of(node.input[0]), reduced_axes(scope, node)
+    rank = None if known is None else known.rank
+    if not rank or axes is None or (not axes and attributes.integer(node, "noop_with_empty_axes", 0)):
+        return False
+    return 0 in {axis % rank for axis in axes or range(rank)} and is_worked_on_by_images(scope, node.input[0])
+
+
 def lie_within(scope: Scope, name: str) -> bool:
     """Whether images lie along another axis than the first, and no single one is taken for the batch in their place.
 

@@ -25,7 +25,7 @@ from padfix.operators.constant_chains import (
 from padfix.operators.constant_pad import given_pads
 from padfix.operators.data_order import is_untold_volume
 from padfix.operators.elementwise import PLACES
-from padfix.operators.followed_batch import is_one_of_several, lie_within
+from padfix.operators.followed_batch import drops_batch, is_one_of_several, lie_within
 from padfix.operators.fused_layers import ends_model, is_beside_numbers
 from padfix.operators.held_lengths import is_told_late, makes_lengths_late, reads_list_of_lengths
 from padfix.operators.lists import ON_ONE, SOFTENING, is_of_made_line, is_of_made_number, lists_for_numbers
@@ -112,6 +112,7 @@ def traits_of(scope: Scope, node: NodeProto) -> Traits | None:
     found.update(far_numbers(scope, node))
     found["constant-doubles"] = reads_constant_doubles(scope, node)
     found["constant-booleans"] = any(is_constant_boolean(scope, name) for name in node.input)
+    found["drops-batch"] = drops_batch(scope, node)
     if node.op_type in GIVING_SQUEEZED:
         found["gives-squeezed"] = gives_squeezed(scope, node)
     if node.op_type in (*ON_ONE, *PLACES, *QUANTIZERS, *SOFTENING):

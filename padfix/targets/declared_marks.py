@@ -19,6 +19,7 @@ DECLARED_MARKS = (
     "counts-no-blocks",  # Of SpaceToDepth: whether an open length, taken for 0, is padded to no multiple of blocks.
     "ends-past-axes",  # Of Slice: whether it goes backwards to an end behind more elements than its data have axes.
     "squares-for-whole-norm",  # Of Pow: whether it is part of a norm of all axes, or of all behind the first.
+    "drops-batch",  # Of reductions: whether the first axis is gone behind them, and a layer works on images.
     "by-node",  # Of a sparse constant: whether a Constant holds it.
 )
 """Switches of constants, inputs and outputs, of bodies, and of a few operators by what they hold."""

@@ -13,6 +13,7 @@ from onnx import TensorProto, helper
 from padfix.graph import attributes
 from padfix.operators.clip import BOUNDS_AS_INPUT_SINCE
 from padfix.operators.data_order import CHANNELS
+from padfix.operators.followed_batch import drops_batch
 from padfix.operators.gates import FAR
 from padfix.operators.reductions import reduced_axes
 from padfix.operators.refusal import Refusal
@@ -38,6 +39,9 @@ _PLANE = 4
 
 _STEPWISE = ("ReduceL1", "ReduceL2", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum")
 """What gives the same when some of the axes are reduced, and then the others."""
+
+_MATRIX = 2
+"""Axes."""
 
 _SHORT = 3
 """In place of a length that is not known, where a form is tried."""
@@ -71,11 +75,12 @@ def reduction_forms(site: Site) -> Iterator[Form]:
         yield from _stepwise_forms(site, axes, rank, kept=kept)
         if len(axes) == rank:
             yield _as_list(site, rank, kept)
+    of_volume = op_type == "ReduceLogSumExp" and not kept and 0 in axes and _PLANE < rank != len(axes)
+    if of_volume or (op_type in _BY_SUM and drops_batch(site.scope, site.node)):
+        # The reduction that keeps its axes is found again, and has forms of its own.
+        whole_form = _reshaped(site, [axes])
+        yield dataclasses.replace(whole_form, operators=whole_form.operators[1:])
     if op_type == "ReduceLogSumExp":
-        if not kept and 0 in axes and _PLANE < rank != len(axes):
-            # The reduction that keeps its axes is found again, and has forms of its own.
-            whole_form = _reshaped(site, [axes])
-            yield dataclasses.replace(whole_form, operators=whole_form.operators[1:])
         yield from in_a_row(site)
     if op_type in _BY_SUM:
         sums = tuple(
@@ -156,6 +161,7 @@ def _stepwise_forms(site: Site, axes: Sequence[int], rank: int, *, kept: bool) -
                     "reduces-all": len(step) == every,
                     "over-batch": _is_over_batch(site) and 0 in step,
                     "moves-batch": 0 in step and not kept,
+                    "drops-batch": 0 in step and drops_batch(site.scope, site.node),
                     "asked-for-infinity": is_asked,
                     "of-volume": is_volume,
                     "several-of-volume": is_volume and len(step) > 1,
@@ -184,14 +190,17 @@ def _kept_stepwise(site: Site, axes: Sequence[int]) -> Iterator[Form]:
 
 
 def _reshaped(site: Site, steps: Sequence[Sequence[int]]) -> Form:
-    """Return a reduction that keeps its axes, in several steps or in one, which a Reshape takes away."""
+    """Return a reduction that keeps its axes, in several steps or in one, which a Reshape or Squeeze takes away."""
     given, known, op_type = site.input_type(0), site.scope.type_of(site.node.output[0]), site.node.op_type
     rank = None if given is None else given.rank
     lengths = None if known is None else known.lengths
+    squeezes = drops_batch(site.scope, site.node)
 
     def write(builder: FragmentBuilder, value: Any) -> Any:
         for step in steps:
             value = reduced(builder, op_type, value, step)
+        if squeezes:
+            return builder.unsqueezed(value, *sorted({axis for step in steps for axis in step}), back=True)
         return builder.reshaped(value, lengths) if lengths else as_number(builder, value)
 
     traits = [
@@ -206,9 +215,12 @@ def _reshaped(site: Site, steps: Sequence[Sequence[int]]) -> Form:
     ]
     why_not = None if lengths is not None else Refusal("it needs the lengths of what it gives (--shape)")
     last: Operators = (("Reshape", {"rank": len(lengths)}),) if lengths else AS_NUMBER
+    if squeezes:
+        why_not = Refusal("it is a matrix, whose batch no Squeeze takes away") if rank == _MATRIX else None
+        last = (("Squeeze", {"rank": rank}),)
     operators = (*((op_type, each) for each in traits), *last)
     at_once = "" if len(steps) == 1 else f"{len(steps[0])} at a time, "
-    name = f"its axes kept, {at_once}and a Reshape"
+    name = f"its axes kept, {at_once}and a {last[0][0]}"
     return Form(name, operators, partial(written, site, write), why_not)
 
 
