@@ -153,8 +153,14 @@ def ends_past_axes(scope: Scope, node: NodeProto, axes: Sequence[int]) -> bool |
 
     Of an axis of open length an end that is counted from its end may be such a place. None where not known.
     """
-    amounts, known = slice_amounts(scope, node), scope.type_of(node.input[0])
-    if amounts is None or known is None or known.shape is None or len(amounts.get("ends", ())) != len(axes):
+    amounts, known, steps = slice_amounts(scope, node), scope.type_of(node.input[0]), slice_steps(scope, node)
+    if known is None or known.shape is None:
+        return None
+    if amounts is None and steps is not None and len(steps) == len(axes):
+        # An end that leaves something lies two places before the length, at most.
+        lengths = [known.shape[axis] for axis, step in zip(axes, steps, strict=True) if step < 0]
+        return None if any(not isinstance(each, int) or each - 2 > len(known.shape) for each in lengths) else False
+    if amounts is None or len(amounts.get("ends", ())) != len(axes):
         return None
     for end, step, axis in zip(amounts["ends"], amounts.get("steps", [1] * len(axes)), axes, strict=True):
         length = known.shape[axis]
