@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from onnx import NodeProto
 
 from padfix.graph import attributes
-from padfix.graph.scopes import Dimension, Scope
+from padfix.graph.scopes import Scope
 from padfix.operators.activations import ACTIVATIONS
 from padfix.operators.attention import attention_traits
 from padfix.operators.axis_order import (
@@ -16,7 +16,6 @@ from padfix.operators.axis_order import (
     is_one_first,
     lies_before_alike,
     moves_fewer_axes,
-    order_of_axes,
     reads_one_of_more_axes,
     spread_of_constants,
     spreads_data,
@@ -81,17 +80,7 @@ from padfix.operators.reshape_traits import reshape_traits
 from padfix.operators.sampled_places import sample_traits
 from padfix.operators.scaled_inputs import scales_a_volume
 from padfix.operators.shape_questions import any_of, has_column_among_first, is_spread
-from padfix.operators.skips import NOTHING, what_a_slice_skips
-from padfix.operators.slices import (
-    ends_far,
-    ends_past_axes,
-    listed_axes,
-    may_start_before_first,
-    slice_steps,
-    sliced_axes,
-    slices_again_from_end,
-    starts_before_first,
-)
+from padfix.operators.slice_traits import slice_traits
 from padfix.operators.spelled_norms import divided_norm, norm_traits, scaled_norm, square_traits
 from padfix.operators.spread_axes import computes_fewer_axes, fed_list_traits, joins_constant_first, spreads_along_alike
 from padfix.operators.squares import roots_large, squares_large
@@ -301,41 +290,6 @@ def _choice(scope: Scope, node: NodeProto) -> Traits:
     }
 
 
-def _slice(scope: Scope, node: NodeProto) -> Traits:
-    """Return of a Slice whether its axes are listed in another order than such a runtime has them in."""
-    known = scope.type_of(node.input[0])
-    axes = sliced_axes(scope, node, known.rank) if known is not None and known.rank else None
-    steps = slice_steps(scope, node)
-    told = {
-        "backwards": None if steps is None else any(step < 0 for step in steps),
-        "strided": None if steps is None else any(abs(step) > 1 for step in steps),
-        "again-from-end": slices_again_from_end(scope, node),
-        "axes-negative": any(axis < 0 for axis in listed_axes(scope, node)),
-        "by-number-of-images": computes_with_count(scope, node, 1),
-        "axes-unlisted": attributes.find(node, "axes") is None and not any(node.input[3:4]),
-    }
-    if known is None or axes is None:
-        return {**dict.fromkeys(("axes-out-of-order", "rank", "first-axis")), "skips-behind": NOTHING, **told}
-    return {
-        **told,
-        "axes-out-of-order": order_of_axes(scope, node, axes) != list(range(len(axes))),
-        "skips-behind": what_a_slice_skips(scope, node),
-        "rank": known.rank,
-        "takes-nothing": 0 in (_lengths_of_result(scope, node) or ()),
-        "first-axis": 0 in axes,
-        "open-batch": 0 in axes and not isinstance((known.shape or (1,))[0], int),
-        "ends-far": ends_far(scope, node),
-        "ends-past-axes": ends_past_axes(scope, node, axes),
-        "starts-before": any(starts_before_first(scope, node, axes) or ()),
-        "maybe-starts-before": may_start_before_first(scope, node, axes),
-    }
-
-
-def _lengths_of_result(scope: Scope, node: NodeProto) -> Sequence[Dimension] | None:
-    known = scope.type_of(node.output[0])
-    return None if known is None else known.shape
-
-
 def _roi_align(scope: Scope, node: NodeProto) -> Traits:
     scale = attributes.find(node, "spatial_scale")
     # What opset 16 calls output_half_pixel is all that there was before.
@@ -433,7 +387,7 @@ OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "Pow": _pairing(power_traits),
     "Reshape": reshape_traits,
     "RoiAlign": _roi_align,
-    "Slice": _slice,
+    "Slice": slice_traits,
     "Softmax": _softmax,
     "Shape": _measured,
     **dict.fromkeys(QUANTIZERS, quantizer_traits),
