@@ -121,7 +121,16 @@ def _kind_of_activations(told: Sequence[str], usual: Sequence[str]) -> str:
 
 def _batch(scope: Scope, node: NodeProto) -> tuple[Dimension, ...]:
     """Return how many sequences there are, as a shape of one axis; of none where it is not known to be one."""
-    known, axis = scope.type_of(node.input[0]), 0 if attributes.integer(node, "layout", 0) else 1
+    return _length(scope, node, 0 if attributes.integer(node, "layout", 0) else 1)
+
+
+def _steps(scope: Scope, node: NodeProto) -> tuple[Dimension, ...]:
+    """Return of how many steps a sequence is, likewise."""
+    return _length(scope, node, 1 if attributes.integer(node, "layout", 0) else 0)
+
+
+def _length(scope: Scope, node: NodeProto, axis: int) -> tuple[Dimension, ...]:
+    known = scope.type_of(node.input[0])
     return () if known is None or known.shape is None else known.shape[axis : axis + 1]
 
 
@@ -149,9 +158,12 @@ def _starts_a_few(scope: Scope, node: NodeProto) -> bool:
 
 
 def _gives_cells_of_several(scope: Scope, node: NodeProto) -> bool:
-    """Whether both the sequence and the cell are read, of more than one batch."""
-    are_read = [len(node.output) > place and scope.is_used(node.output[place]) for place in (0, _CELL)]
-    return all(are_read) and _batch(scope, node) != (1,)
+    """Whether the cell is read beside the sequence, or the last of several states, of more than one batch."""
+    has_sequence, has_state, has_cell = (
+        len(node.output) > place and scope.is_used(node.output[place]) for place in range(_CELL + 1)
+    )
+    is_beside = has_sequence or (has_state and _steps(scope, node) != (1,))
+    return has_cell and is_beside and _batch(scope, node) != (1,)
 
 
 def _are_steps_alone_open(scope: Scope, node: NodeProto) -> bool:

@@ -276,8 +276,8 @@ MARKS = (
     "of-groups",
     # Of Concat, and of LSTM.
     "joins-constant-again",
-    # Of LSTM, GRU and RNN: whether the last output has no name. Of LSTM: whether its sequence and its cell are read, of
-    # several.
+    # Of LSTM, GRU and RNN: whether the last output has no name. Of LSTM: whether its cell is read beside its sequence
+    # or the last of several states, of several.
     "gives-cell-too",
     "lengths-beside-constants",  # Of the same: whether lengths are told beside constant weights, of open sequences.
     "leaves-inputs-out",  # Of LSTM, GRU and RNN: whether a bias or state has no name, and something behind it is told.

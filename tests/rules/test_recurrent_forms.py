@@ -239,6 +239,30 @@ def test_a_cell_beside_a_sequence_of_several_is_minded(batch: int, minded: bool,
     assert bool([each for each in found if each.op_type == "LSTM"]) is minded
 
 
+@pytest.mark.parametrize(
+    ("lengths", "names", "minded"),
+    [
+        ("4,2,2", '"", H, C', True),
+        ("4,2,2", 'Y, "", C', True),
+        ("1,2,2", '"", H, C', False),
+        ("4,1,2", '"", H, C', False),
+        ("4,2,2", '"", "", C', False),
+    ],
+)
+def test_a_cell_beside_the_last_of_several_states_is_minded(
+    lengths: str, names: str, minded: bool, tmp_path: Path
+) -> None:
+    weights = [
+        f"float[1,12,{size}] {name} = {{{', '.join(['0.1'] * 12 * size)}}}" for name, size in (("W", 2), ("R", 3))
+    ]
+    results = ", ".join(f"float[{'t,' * (each == 'Y')}1,b,3] {each}" for each in "YHC" if each in names)
+    head = f"g (float[{lengths}] X) => ({results}) <{', '.join(weights)}>"
+    text = f"{head} {{ {names} = LSTM <hidden_size = 3> (X, W, R) }}"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 14]> {text}'), tmp_path / "model.onnx")
+    found = padfix.check(tmp_path / "model.onnx", target="tract").findings
+    assert bool([each for each in found if each.op_type == "LSTM"]) is minded
+
+
 @pytest.mark.parametrize(("lengths", "stays"), [("3,N,2", False), ("3,2,2", True), ("T,1,2", True), ("T,N,2", None)])
 def test_an_lstm_of_how_many_sequences_is_open(lengths: str, stays: bool | None, tmp_path: Path) -> None:
     """OpenCV 4 lays it out for one; without the number of its steps they can't be written out."""
