@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from onnx import NodeProto
 
 from padfix.graph.scopes import Scope
-from padfix.operators.constant_chains import has_chain
+from padfix.operators.constant_chains import COMPUTED, LONGEST_CHAIN, has_chain
 from padfix.operators.elementwise import ELEMENTWISE, REDUCTIONS
 
 NUMBERS: Mapping[str, tuple[int, ...]] = {"CumSum": (1,), "Pad": (2,), "Range": (0, 1, 2), "Trilu": (1,)}
@@ -189,4 +189,27 @@ def depends_on_data(scope: Scope, name: str) -> bool:
     producer = scope.producer(name)
     if producer is None:
         return True
-    return producer.op_type != "Constant" and not has_chain(owner, producer, open_lengths=True)
+    if producer.op_type == "Constant" or has_chain(owner, producer, open_lengths=True):
+        return False
+    return not _is_of_defaults(owner, producer)
+
+
+def _is_of_defaults(scope: Scope, node: NodeProto) -> bool:
+    """Whether a node computes with constants alone, among them defaults of inputs, which a caller could replace."""
+    if not any(scope.is_initializer(name) and not scope.is_fixed(name) for name in scope.inputs):
+        return False
+    found, waiting = set[int](), [node]
+    while waiting:
+        each = waiting.pop()
+        if id(each) in found:
+            continue
+        found.add(id(each))
+        if (each.op_type != "Constant" and each.op_type not in COMPUTED) or len(found) > LONGEST_CHAIN:
+            return False
+        for name in filter(None, each.input):
+            computer = scope.own_producer(name)
+            if computer is not None:
+                waiting.append(computer)
+            elif not scope.is_initializer(name):
+                return False
+    return True

@@ -306,7 +306,7 @@ def _split(scope: Scope, node: NodeProto) -> Traits:
         "even-by-itself": len(node.input) < 2 and len(set(pieces or ())) < 2,
         "open-lengths": isinstance(length, int) and known is not None and known.lengths is None,
         "as-result": scope.parent is None and any(scope.is_output(name) for name in node.output),
-        "splits-constant": is_weight(scope, node.input[0]),
+        "splits-constant": is_weight(scope, node.input[0], defaults=True),
         "empty-piece": None if pieces is None and counts else 0 in (pieces or ()),
     }
 
@@ -327,15 +327,18 @@ def pieces_told(scope: Scope, node: NodeProto) -> list[int] | None:
     return [max(0, min(each, length - each * place)) for place in range(count)]
 
 
-def is_weight(scope: Scope, name: str, depth: int = 0) -> bool:
-    """Whether a constant or a weight is read: written down as it is, or moved about by a few operators."""
+def is_weight(scope: Scope, name: str, depth: int = 0, *, defaults: bool = False) -> bool:
+    """Whether a constant or a weight is read: written down as it is, or moved about by a few operators.
+
+    ``defaults`` counts those of inputs as well, which a caller could replace.
+    """
     owner, producer = scope.owner(name), scope.producer(name)
     if owner is None or producer is None:
-        return owner is not None and owner.is_fixed(name)
+        return owner is not None and (owner.is_fixed(name) or (defaults and owner.is_initializer(name)))
     if producer.op_type == "Constant":
         return True
-    is_moved = producer.op_type in COMPUTED or producer.op_type == "Split"
-    return is_moved and depth < MOST_MOVES and all(is_weight(scope, each, depth + 1) for each in producer.input if each)
+    read = producer.input if producer.op_type in COMPUTED and depth < MOST_MOVES else ()
+    return bool(read) and all(is_weight(scope, each, depth + 1, defaults=defaults) for each in read if each)
 
 
 def computed_weights(scope: Scope, node: NodeProto) -> Traits:

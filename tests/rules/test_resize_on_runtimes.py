@@ -100,3 +100,15 @@ def test_opencv_takes_neighbours_where_positions_round_otherwise(
     text = f"""<ir_version: 9, opset_import: ["" : 17]> main (float[1,2,{before},4] X) => (float[1,2,{after},4] Y)
         <int64[4] sizes = {{1, 2, {after}, 4}}> {{ Y = Resize <{ASYMMETRIC}> (X, , , sizes) }}"""
     assert convert(text, "opencv", tmp_path) == [left]
+
+
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+def test_opencv_resizes_by_fed_sizes_where_batch_and_channels_are_kept(mode: str, tmp_path: Path) -> None:
+    attributes = f'mode = "{mode}", coordinate_transformation_mode = "half_pixel"'
+    head = '<ir_version: 9, opset_import: ["" : 17]> main (float[2,3,6,7] X, int64[%d] fed) => (float[2,3,C,D] Y) '
+    kept = f"<int64[2] own = {{2, 3}}> {{ s = Concat <axis = 0> (own, fed) Y = Resize <{attributes}> (X, , , s) }}"
+    target = "opencv@5.0.0.93"
+    assert convert(head % 2 + kept, target, tmp_path) == ["Concat", "Resize"]
+    whichever = (head % 4).replace("2,3,C,D", "N,M,C,D") + f"{{ Y = Resize <{attributes}> (X, , , fed) }}"
+    with pytest.raises(RefusedError, match="only known at run time"):
+        convert(whichever, target, tmp_path)

@@ -32,6 +32,7 @@ from padfix.rules.build.forms import Form
 from padfix.rules.build.objections import Operators
 from padfix.rules.build.one_axis import largest_along, sum_along
 from padfix.rules.build.passing_forms import SIGN_SINCE
+from padfix.rules.build.transposed import TO_THE_END
 from padfix.targets.traits import Traits
 
 if TYPE_CHECKING:
@@ -150,7 +151,7 @@ def matrix_forms(site: Site) -> Iterator[Form]:
     else:
         axis %= max(len(shape), 1)
         behind = [each for each in shape[1:] if isinstance(each, int)]
-        if len(behind) < len(shape) - 1 or (axis == 0 and not isinstance(shape[0], int)):
+        if len(behind) < len(shape) - 1:
             why_not = Refusal("an equal form needs the lengths of its input (--shape)")
     batch = shape[0] if shape and isinstance(shape[0], int) else -1
     first = batch if axis == 0 else 0 if axis == 1 else -1
@@ -169,9 +170,16 @@ def matrix_forms(site: Site) -> Iterator[Form]:
     def measured(builder: FragmentBuilder, value: Any) -> Any:
         rows = builder.op("Flatten", [value], {"axis": axis})
         softened = builder.op(site.node.op_type, [rows], {"axis": -1})
-        return builder.op("Reshape", [softened, builder.op("Shape", [value])])
+        lengths = builder.op("Shape", [value])
+        if axis == 0:  # the matrix has one row, which a batch without images would get for its length
+            inner = builder.op("Slice", [lengths, *map(builder.integers, ([1], [rank or TO_THE_END]))])
+            lengths = builder.op("Concat", [builder.integers([-1]), inner], {"axis": 0})
+        return builder.op("Reshape", [softened, lengths])
 
     operators = (operators[0], ("Shape", {"sizes": "dynamic"}), ("Reshape", {"rank": rank or None}))
+    if axis == 0:
+        lengths: Operators = (("Slice", {"elements": "integer"}), ("Concat", {"rank": 1, "elements": "integer"}))
+        operators = (*operators, *lengths)
     too_old = None if site.opset >= _FROM_THE_END else Refusal("an axis is not counted from the end before opset 11")
     least = abs(axis) + 2
     yield Form("that matrix, measured at run time", operators, partial(written, site, measured, least), too_old)
