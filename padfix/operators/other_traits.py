@@ -85,6 +85,7 @@ from padfix.operators.spelled_norms import divided_norm, norm_traits, scaled_nor
 from padfix.operators.spread_axes import computes_fewer_axes, fed_list_traits, joins_constant_first, spreads_along_alike
 from padfix.operators.squares import roots_large, squares_large
 from padfix.operators.transpose_traits import transpose_traits
+from padfix.operators.unique_traits import unique_traits
 from padfix.targets.traits import COUNT, Traits
 
 
@@ -395,11 +396,7 @@ OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "GlobalMaxPool": ranked,
     "GlobalLpPool": _root_of_sums,
     "Transpose": transpose_traits,
-    "Unique": lambda scope, node: {
-        "sorted": attributes.integer(node, "sorted", 1) != 0,
-        "along-axis": attributes.find(node, "axis") is not None,
-        "gives-each": any(scope.is_used(name) for name in node.output[2:] if name),
-    },
+    "Unique": unique_traits,
     "Where": _pairing(_choice),
 }
 """By the type of an operator that facts may be about, and that neither pads nor resizes: what reads its traits."""

@@ -241,8 +241,7 @@ MARKS = (
     "appends-to-input",
     "bytes-of-input",  # Of Cast: whether it makes bytes without a sign of an input of the model.
     "spreads-channels",
-    # Of activations: whether their data is what a depthwise convolution of three axes gives.
-    "behind-depthwise-volume",
+    "behind-depthwise-volume",  # Of activations: whether a depthwise convolution of three axes gives their data.
     # Of BatchNormalization, which has about-a-product as well.
     "behind-activation",
     "between-bytes",  # Of Softmax, Gemm and LeakyRelu.
@@ -383,6 +382,7 @@ MARKS = (
     "other-factors",
     "along-axis",
     "gives-each",  # Of Unique: whether it is read which of them each element is, or how often each is there.
+    "tells-a-length",  # Of the same: whether it is of constants, and something is made as long as what it gives tells.
     # Of GridSample: whether a place may be halfway between two elements, or behind the image's first reflection.
     "maybe-halfway",
     "maybe-far",
