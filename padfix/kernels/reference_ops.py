@@ -175,13 +175,21 @@ class NonMaxSuppression(_NonMaxSuppression):
 
 
 class Unique(_Unique):
-    """Unique of the list of all elements where no axis is given; onnx's evaluator takes rows where none are sorted."""
+    """Unique of the list of all elements where no axis is given, in the order of the data where none are sorted.
+
+    Onnx's evaluator takes rows for that, and sorts nevertheless where nothing is asked for but the elements.
+    """
 
     op_domain = ""
 
     def _run(self, x: Array, axis: int | None = None, sorted: int | None = None) -> tuple[Array, ...]:
         run: Callable[..., tuple[Array, ...]] = super()._run
-        return run(x.reshape(-1) if axis is None else x, axis=axis, sorted=sorted)
+        data, along = (x.reshape(-1), 0) if axis is None else (x, axis)
+        unique, *told = run(data, axis=axis, sorted=sorted)
+        if not sorted:
+            firsts = np.unique(data, return_index=True, axis=axis)[1]
+            unique = np.take(data, np.sort(firsts), axis=along)
+        return (unique, *told)
 
 
 class CumSum(_CumSum):

@@ -14,6 +14,9 @@ _MADE_TO_LENGTHS = ("ConstantOfShape", "Expand", "Range")
 
 _MEASURING = ("Shape", "Size")
 
+_PLACES = 2
+"""The output that says of each element which of the unique ones it is."""
+
 
 def unique_traits(scope: Scope, node: NodeProto) -> Traits:
     """Return how a Unique orders elements, what it tells of them, and whether constants' elements tell a length."""
@@ -21,6 +24,7 @@ def unique_traits(scope: Scope, node: NodeProto) -> Traits:
         "sorted": attributes.integer(node, "sorted", 1) != 0,
         "along-axis": attributes.find(node, "axis") is not None,
         "gives-each": any(scope.is_used(name) for name in node.output[2:] if name),
+        "tells-places": any(scope.is_used(name) for name in node.output[_PLACES : _PLACES + 1] if name),
         "tells-a-length": has_chain(scope, node) and _tells_a_length(scope, node),
     }
 

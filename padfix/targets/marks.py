@@ -136,8 +136,7 @@ MARKS = (
     "by-a-matrix",
     "by-a-number",  # Of MatMul and Einsum: whether one of what they multiply is a constant of one element.
     "by-fewer-constants",
-    # Of Elu, Neg and Mul.
-    "within-celu",
+    "within-celu",  # Of Elu, Neg and Mul.
     "before-softmax",
     "gate-second",
     "divides-heads",  # Of Div: whether of scores of heads without biases or their number, or with a computed mask.
@@ -382,6 +381,7 @@ MARKS = (
     "other-factors",
     "along-axis",
     "gives-each",  # Of Unique: whether it is read which of them each element is, or how often each is there.
+    "tells-places",  # Of the same: whether it is read which of the unique elements each element is.
     "tells-a-length",  # Of the same: whether it is of constants, and something is made as long as what it gives tells.
     # Of GridSample: whether a place may be halfway between two elements, or behind the image's first reflection.
     "maybe-halfway",

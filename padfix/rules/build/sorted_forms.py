@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -175,15 +176,18 @@ def _places(
 
 
 def listed_unique(site: Site) -> Iterator[Form]:
-    """Yield the unique elements of data, wherever they lie, as those of a list."""
+    """Yield the unique elements of data, wherever they lie, as those of a list, and of those along its axis."""
     own = traits_of(site.scope, site.node) or {}
 
-    def write() -> Rewrite:
-        builder = site.builder()
-        results = builder.original(copied(site.node), [builder.reshaped(builder.input(site.input_name(0)), [-1])])
-        bind(builder, site.node, results)
+    def write(*, along: bool = False) -> Rewrite:
+        builder, node = site.builder(), copied(site.node)
+        if along:
+            attributes.set_integer(node, "axis", 0)
+        bind(builder, site.node, builder.original(node, [builder.reshaped(builder.input(site.input_name(0)), [-1])]))
         return Rewrite(builder.build(), trials_of(site), exact=True)
 
     why_not = Refusal("it compares what lies along an axis") if own.get("along-axis") else None
     operators: Operators = (("Reshape", {"rank": 1}), ("Unique", {**own, "axes": 1}))
     yield Form("that of a list", operators, write, why_not)
+    operators = (("Reshape", {"rank": 1}), ("Unique", {**own, "axes": 1, "along-axis": True}))
+    yield Form("that along the axis of a list", operators, partial(write, along=True), why_not)
