@@ -7,7 +7,7 @@ DECLARED_MARKS = (
     "unread-constant",
     "read-constant",
     "elements-apart",
-    "nameless-copied",  # Of inputs of the model: whether open lengths have no name, where a Reshape copies such.
+    "nameless-copied",  # Of inputs of the model: whether open lengths have no name that a Reshape copies or tells.
     "beside-numbers",  # Of windows: whether an input or a result of the model has a number for its name.
     "of-nothing",  # Of inputs and outputs of the model: whether they have no elements.
     "holds-constants",  # Of If: whether its branch has initializers, or a Constant among several nodes without names.

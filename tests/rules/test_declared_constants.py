@@ -101,6 +101,24 @@ def test_open_lengths_are_named_where_a_reshape_copies_them(lengths: str, names:
 
 
 @pytest.mark.parametrize(
+    ("lengths", "node", "names"),
+    [
+        ("1,3,?,?", "Y = Reshape (X, S)", ["X_length_0", "X_length_1"]),
+        ("?,9", "r = Relu (X) Y = Reshape (r, S)", ["X_length_0"]),
+        ("1,3,h,?", "Y = Reshape (X, S)", ["h", ""]),
+        ("?,3,?,?", "p = GlobalMaxPool (X) c = Concat <axis = 1> (p, p, p) Y = Reshape (c, S)", ["", "", ""]),
+    ],
+)
+def test_open_lengths_are_named_where_a_reshape_tells_them(
+    lengths: str, node: str, names: list[str], tmp_path: Path
+) -> None:
+    text = f"(float[{lengths}] X) => (float[1,9] Y) <int64[2] S = {{1, 9}}> {{ {node} }}"
+    after = _converted(parse(f"{HEAD} g {text}"), "opencv@4.14", tmp_path)
+    told = after.graph.input[0].type.tensor_type.shape.dim
+    assert [each.dim_param for each in told if not each.HasField("dim_value")] == names
+
+
+@pytest.mark.parametrize(
     ("node", "names"),
     [
         ("r = Relu (X) Y = MaxPool <kernel_shape = [2, 2], pads = [0, 0, 1, 1]> (r)", ["X_length_0", "X_length_1"]),
