@@ -361,3 +361,21 @@ def test_axes_of_one_element_in_any_order(opset: int, op_type: str, axes: str, s
     (found,) = SpecEvaluator(model).run(None, {"X": data.reshape([int(each) for each in shape.split(",")])})
     assert found.shape == ((5, 2) if op_type == "Squeeze" else (1, 5, 2, 1))
     assert (found.reshape(-1) == data).all()
+
+
+@pytest.mark.parametrize(
+    ("attributes", "expected"),
+    [
+        ("sorted = 0", [3, 1, 2]),
+        ("sorted = 1", [1, 2, 3]),
+        ("sorted = 0, axis = 0", [[3, 3, 1], [2, 2, 1]]),
+        ("sorted = 0, axis = 1", [[3, 1], [3, 1], [2, 1]]),
+    ],
+)
+@pytest.mark.parametrize("results", ["Y", "Y, places"])
+def test_unique_elements_in_the_order_of_the_data(attributes: str, expected: list, results: str) -> None:
+    graph = f"g (int64[3,3] X) => (int64 Y) {{ {results} = Unique <{attributes}> (X) }}"
+    model = parser.parse_model(f'<ir_version: 8, opset_import: ["" : 11]> {graph}')
+    data = np.array([[3, 3, 1], [3, 3, 1], [2, 2, 1]])
+    (found,) = SpecEvaluator(model).run(None, {"X": data})
+    np.testing.assert_array_equal(found, expected)
