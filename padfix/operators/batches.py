@@ -77,7 +77,7 @@ def is_of_unlike_batches(scope: Scope, name: str) -> bool:
     batches = _batches(scope)
     if isinstance(length, int):
         return length in batches and len(batches | results) > 1
-    others = [each for each in root.inputs if isinstance(_number_of_images(root, each), int)]
+    others = [each for each in _fed(root) if isinstance(_number_of_images(root, each), int)]
     is_apart = any(isinstance(each, int) for each in results) or not all(_is_for_all(root, each) for each in others)
     return length in batches and bool(others) and is_apart
 
@@ -194,4 +194,9 @@ def gives_each_image_its_own(scope: Scope, node: NodeProto, within: int = 0) -> 
 def _batches(scope: Scope) -> set[Dimension]:
     """Return how long the first axes of the inputs of the model, or of the function, are."""
     root = scope.root
-    return {_number_of_images(root, name) for name in root.inputs if root.constant(name) is None}
+    return {_number_of_images(root, name) for name in _fed(root)}
+
+
+def _fed(root: Scope) -> list[str]:
+    """Return the inputs that hold nothing unless they are fed: a converter takes a default for a constant."""
+    return [name for name in root.inputs if not root.is_initializer(name)]
