@@ -29,7 +29,6 @@ def test_what_is_for_all_images_is_no_objection(lengths: str, nodes: str, tmp_pa
     assert "MaxPool" in converted(_text(lengths, nodes), "ncnn", tmp_path, 17)
 
 
-@pytest.mark.parametrize("images", ["N", "2"])
 @pytest.mark.parametrize("lengths", ["", "[1]", "[1,3,1,1]"])
 def test_a_default_is_no_other_number_of_images(lengths: str, tmp_path: Path) -> None:
     values = ",".join("123" if "3" in lengths else "1")
