@@ -98,6 +98,7 @@ def traits_of(scope: Scope, node: NodeProto) -> Traits | None:
     found |= same_traits(scope, node)
     found["reads-nothing"] = reads_nothing(scope, node)
     found["constants-by-nodes"] = any(is_given_by_node(scope, name) for name in node.input)
+    found["reads-halves"] = any(numbers_of(scope, name) == "half" for name in node.input if name)
     found["steered-by-results"] = is_steered_by_results(scope, node)
     found["gives-a-constant"] = gives_constant(scope, node)
     found["integers-as-result"] = _gives_integers(scope, node)

@@ -34,6 +34,7 @@ GENERAL_MARKS = (
     "steered-by-data",
     # Of all operators: whether a node gives one of their constants, where others are initializers.
     "constants-by-nodes",
+    "reads-halves",  # Of all: whether they read halves, be they data or constants.
     "constants-again",
     "constants-turned",
     "weights-both-ways",
