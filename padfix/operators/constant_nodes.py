@@ -5,6 +5,7 @@ from __future__ import annotations
 from onnx import NodeProto
 
 from padfix.graph import attributes
+from padfix.graph.dependence import reached
 from padfix.graph.scopes import Scope
 from padfix.targets.traits import Traits
 
@@ -57,15 +58,21 @@ def _stands_among_numbers(scope: Scope, name: str) -> bool:
 
 def _meets_integers(scope: Scope, name: str) -> bool:
     """Whether integers are taken together with others, but for such of a Constant, at once or when handed on."""
-    for reader in scope.consumers(name):
-        is_handed_on = reader.op_type in _HANDING_ON and reader.input[0] == name
-        if reader.op_type in _MEETING:
-            is_handed_on = all(each == name or _is_whole(scope.producer(each)) for each in reader.input)
-            if not is_handed_on:
-                return True
-        if is_handed_on and _meets_integers(scope, reader.output[0]):
-            return True
-    return False
+
+    def is_alone(reader: NodeProto, given: str) -> bool:
+        return all(each == given or _is_whole(scope.producer(each)) for each in reader.input)
+
+    def handed_on(given: str) -> list[str]:
+        readers = scope.consumers(given)
+        moving = [each for each in readers if each.op_type in _HANDING_ON and each.input[0] == given]
+        joining = [each for each in readers if each.op_type in _MEETING and is_alone(each, given)]
+        return [each.output[0] for each in (*moving, *joining)]
+
+    return any(
+        reader.op_type in _MEETING and not is_alone(reader, given)
+        for given in reached([name], handed_on)
+        for reader in scope.consumers(given)
+    )
 
 
 def _is_whole(node: NodeProto | None) -> bool:

@@ -176,10 +176,14 @@ def _response(scope: Scope, node: NodeProto) -> Traits:
 
 
 def _depth_to_space(scope: Scope, node: NodeProto) -> Traits:
-    return {"order": attributes.text(node, "mode", "DCR") or "DCR", **_space_to_depth(scope, node)}
+    return {"order": attributes.text(node, "mode", "DCR") or "DCR", **_blocks(node)}
 
 
-def _space_to_depth(_scope: Scope, node: NodeProto) -> Traits:
+def _space_to_depth(scope: Scope, node: NodeProto) -> Traits:
+    return {"counts-no-blocks": counts_no_blocks(scope, node), **_blocks(node)}
+
+
+def _blocks(node: NodeProto) -> Traits:
     return {"blocks-of-one": attributes.integer(node, "blocksize", 0) == 1}
 
 
@@ -362,10 +366,7 @@ OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
         }
     ),
     "Sub": _pairing(_difference),
-    "SpaceToDepth": lambda scope, node: {
-        **_space_to_depth(scope, node),
-        "counts-no-blocks": counts_no_blocks(scope, node),
-    },
+    "SpaceToDepth": _space_to_depth,
     "Hardmax": _along_an_axis,
     "If": branch_traits,
     "Loop": loop_traits,

@@ -7,6 +7,7 @@ from onnx import NodeProto
 from padfix.graph.dependence import reached
 from padfix.graph.scopes import Scope, normal_domain
 from padfix.operators.elementwise import LAYING_OUT, RESHAPING
+from padfix.operators.shape_questions import rank_of
 
 _AXES_OF_VOLUMES = 5
 
@@ -21,19 +22,14 @@ def scales_a_volume(scope: Scope, node: NodeProto) -> bool:
     number = scope.constant(node.input[1])
     if number is None or number.size != 1:
         return False
-    ranks: list[int | None] = []
 
-    def behind(name: str) -> list[str]:
+    def laid_out(name: str) -> list[str]:
         readers = [each for each in scope.consumers(name) if not normal_domain(each.domain)]
-        for reader in readers:
-            if reader.op_type in RESHAPING:
-                ranks.extend(_rank(scope, each) for each in (name, reader.output[0]))
-        return [reader.output[0] for reader in readers if reader.op_type in LAYING_OUT]
+        return [each.output[0] for each in readers if each.op_type in LAYING_OUT]
 
-    reached([node.output[0]], behind)
-    return _AXES_OF_VOLUMES in ranks
-
-
-def _rank(scope: Scope, name: str) -> int | None:
-    known = scope.type_of(name)
-    return None if known is None else known.rank
+    names = reached([node.output[0]], laid_out)
+    makers = [scope.own_producer(name) for name in names]
+    reshaping = [each for each in makers if each is not None and each.op_type in RESHAPING]
+    return any(
+        rank_of(scope, name) == _AXES_OF_VOLUMES for each in reshaping for name in (each.input[0], each.output[0])
+    )

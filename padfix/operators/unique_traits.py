@@ -5,6 +5,7 @@ from __future__ import annotations
 from onnx import NodeProto
 
 from padfix.graph import attributes
+from padfix.graph.dependence import reached
 from padfix.graph.scopes import Scope
 from padfix.operators.constant_chains import STEERED, has_chain
 from padfix.targets.traits import Traits
@@ -31,16 +32,14 @@ def unique_traits(scope: Scope, node: NodeProto) -> Traits:
 
 def _tells_a_length(scope: Scope, node: NodeProto) -> bool:
     """Whether something gives as many elements as is computed of what a node of constants gives."""
-    waiting, seen = [name for name in node.output if name], set[str]()
-    while waiting:
-        name = waiting.pop()
-        if name in seen:
-            continue
-        seen.add(name)
-        for each in scope.consumers(name):
-            places = STEERED[each.op_type] if each.op_type in _MADE_TO_LENGTHS else ()
-            if any(name == each.input[place] for place in places if place < len(each.input)):
-                return True
-            if each.op_type not in _MEASURING and has_chain(scope, each):
-                waiting += [given for given in each.output if given]
-    return False
+
+    def computed(name: str) -> list[str]:
+        readers = [each for each in scope.consumers(name) if each.op_type not in _MEASURING and has_chain(scope, each)]
+        return [given for each in readers for given in each.output if given]
+
+    return any(
+        name in [each.input[place] for place in STEERED[each.op_type] if place < len(each.input)]
+        for name in reached([name for name in node.output if name], computed)
+        for each in scope.consumers(name)
+        if each.op_type in _MADE_TO_LENGTHS
+    )

@@ -15,6 +15,11 @@ import padfix
 from padfix.errors import RefusedError
 
 GATES = {"GRU": 3, "LSTM": 4, "RNN": 1}
+
+LSTM_WEIGHTS = ", ".join(
+    f"float[1,12,{size}] {name} = {{{', '.join(['0.1'] * 12 * size)}}}" for name, size in (("W", 2), ("R", 3))
+)
+"""Initializers of an LSTM of three units, of two features."""
 UNITS, FEATURES, STEPS = 3, 4, 2
 
 
@@ -252,11 +257,8 @@ def test_a_cell_beside_a_sequence_of_several_is_minded(batch: int, minded: bool,
 def test_a_cell_beside_the_last_of_several_states_is_minded(
     lengths: str, names: str, minded: bool, tmp_path: Path
 ) -> None:
-    weights = [
-        f"float[1,12,{size}] {name} = {{{', '.join(['0.1'] * 12 * size)}}}" for name, size in (("W", 2), ("R", 3))
-    ]
     results = ", ".join(f"float[{'t,' * (each == 'Y')}1,b,3] {each}" for each in "YHC" if each in names)
-    head = f"g (float[{lengths}] X) => ({results}) <{', '.join(weights)}>"
+    head = f"g (float[{lengths}] X) => ({results}) <{LSTM_WEIGHTS}>"
     text = f"{head} {{ {names} = LSTM <hidden_size = 3> (X, W, R) }}"
     onnx.save(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 14]> {text}'), tmp_path / "model.onnx")
     found = padfix.check(tmp_path / "model.onnx", target="tract").findings
@@ -266,10 +268,7 @@ def test_a_cell_beside_the_last_of_several_states_is_minded(
 @pytest.mark.parametrize(("lengths", "stays"), [("3,N,2", False), ("3,2,2", True), ("T,1,2", True), ("T,N,2", None)])
 def test_an_lstm_of_how_many_sequences_is_open(lengths: str, stays: bool | None, tmp_path: Path) -> None:
     """OpenCV 4 lays it out for one; without the number of its steps they can't be written out."""
-    weights = [
-        f"float[1,12,{size}] {name} = {{{', '.join(['0.1'] * 12 * size)}}}" for name, size in (("W", 2), ("R", 3))
-    ]
-    text = f"g (float[{lengths}] X) => (float Y) <{', '.join(weights)}> {{ Y = LSTM <hidden_size = 3> (X, W, R) }}"
+    text = f"g (float[{lengths}] X) => (float Y) <{LSTM_WEIGHTS}> {{ Y = LSTM <hidden_size = 3> (X, W, R) }}"
     model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 14]> {text}')
     onnx.save(model, tmp_path / "model.onnx")
     if stays is None:

@@ -24,6 +24,7 @@ from padfix.rules.build.forms import Form
 from padfix.rules.build.index_forms import MAXIMUM_OF_INTEGERS_SINCE
 from padfix.rules.build.node_trials import as_declared, trials_of
 from padfix.rules.build.objections import Operators
+from padfix.rules.build.transposed import TO_THE_END
 from padfix.targets.traits import Traits
 
 _NAMES = ("starts", "ends", "axes", "steps")
@@ -31,8 +32,8 @@ _NAMES = ("starts", "ends", "axes", "steps")
 _SPECIAL = ("again-from-end", "axes-negative", "axes-out-of-order", "axes-unlisted", "ends-far", "starts-before")
 """What nothing is of once the axes are listed in order, from the begin."""
 
-_BEFORE_FIRST, _NO_END = -(1 << 31) + 1, (1 << 63) - 1
-"""Ends of all elements, backwards and forwards."""
+_BEFORE_FIRST = -(1 << 31) + 1
+"""Where a Slice ends that takes all backwards."""
 
 _LONGEST_TRIAL = 256
 """Elements of an open axis that a Slice is tried with."""
@@ -169,6 +170,6 @@ def _forwards(amounts: dict[str, list[int]], lengths: list[Dimension]) -> list[t
         first = max(start + length, 0) if start < -1 and isinstance(length, int) else start
         if first < -1 or end == -1:
             return Refusal("it may take nothing, or start before the first element")
-        behind = _NO_END if first == -1 else min(first + 1, _NO_END)
+        behind = TO_THE_END if first == -1 else min(first + 1, TO_THE_END)
         cuts.append((max(end + 1, 0) if end < _BEFORE_FIRST else end + 1, behind, 1))
     return cuts
