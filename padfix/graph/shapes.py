@@ -30,7 +30,6 @@ from padfix.files.views import array_of
 from padfix.graph import attributes
 from padfix.graph.bindings import Bindings, bind, digest_of, given_by_call, refers, strip_bodies
 from padfix.graph.inference_forms import rewrite_for_inference
-from padfix.graph.input_shapes import fix_input_shapes
 from padfix.graph.pinning import PINNED_DOMAIN, pin, tainted_by
 from padfix.graph.scopes import (
     DEFAULT_DOMAIN,
@@ -78,18 +77,16 @@ def infer_types(
     Args:
         model: The model; its weights are not needed.
         operators: What is known of operators.
-        input_shapes: Shapes to assume for inputs of the main graph; checked as in :func:`fix_input_shapes`.
+        input_shapes: Shapes of data that inputs of the main graph are fed; they count, whatever the model declares.
     """
     scopes = list(iterate_scopes(model.proto, partial(array_of, model)))
     inference = _Inference(model.proto, scopes, operators)
     main = scopes[0]
     inputs = declared_types(model.proto.graph.input)
-    if input_shapes:
-        fixed = ModelProto()
-        fixed.graph.input.extend(model.proto.graph.input)
-        fixed.graph.initializer.extend(TensorProto(name=tensor.name) for tensor in model.proto.graph.initializer)
-        fix_input_shapes(fixed, input_shapes)
-        inputs = declared_types(fixed.graph.input)
+    for name, shape in (input_shapes or {}).items():
+        known = value_type(inputs[name])
+        if known is not None:
+            inputs[name] = tensor_type(ValueType(known.elem_type, tuple(shape)))
     inference.record(inference.tree(main, inputs, {}))
     inference.record_functions()
     return scopes

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from onnx import NodeProto, ValueInfoProto
+from onnx import FunctionProto, NodeProto, ValueInfoProto
 
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope, ValueType, bodies_of, outer_names_of
-from padfix.operators.constant_chains import has_chain, is_constant
+from padfix.operators.constant_chains import has_chain, is_constant, worked_out
 from padfix.operators.counted_images import computes_with_count
 from padfix.operators.decided_bodies import decided_body
 from padfix.targets.traits import Trait, Traits
@@ -91,7 +91,10 @@ def _what_decides(scope: Scope, name: str) -> Trait:
         return "data"
     if has_chain(scope, producer):
         return "constants"
-    return "lengths" if has_chain(scope, producer, open_lengths=True) else "data"
+    if not has_chain(scope, producer, open_lengths=True):
+        return "data"
+    is_told = worked_out(scope, name) is not None or isinstance(scope.root.container, FunctionProto)
+    return "lengths" if is_told else "open-lengths"
 
 
 def _difference(scope: Scope, node: NodeProto) -> Trait | None:

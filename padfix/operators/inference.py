@@ -51,7 +51,7 @@ def infer(model: Model, input_shapes: Mapping[str, Sequence[int]] | None = None)
     """Return every scope of ``model`` with ``types`` filled as far as anything is known for certain.
 
     Never fails for an odd model: what can't be inferred stays unknown. The model is not changed, and its weights are
-    not needed. ``input_shapes`` are assumed for inputs of the main graph.
+    not needed. ``input_shapes`` are those of data that inputs of the main graph are fed.
     """
     return infer_types(model, _OPERATOR_TYPES, input_shapes)
 

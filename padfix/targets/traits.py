@@ -204,7 +204,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     # Of Squeeze, and of Unsqueeze.
     "axes-written": SWITCH,
     # Of If: what decides, how the values of its branches differ, and whether it stands in one that depends on data.
-    "decided-by": ("constants", "lengths", "data"),
+    "decided-by": ("constants", "lengths", "open-lengths", "data"),
     "branches": ("alike", "lengths-differ", "ranks-differ"),
     "within-undecided": SWITCH,
     # Of what is declared of an output.

@@ -18,13 +18,13 @@ from padfix.graph.lengths import filled
 from padfix.graph.scopes import DEFAULT_DOMAIN, Dimension, Scope, ValueType
 from padfix.operators.constant_chains import holds_zeros, leaves_of
 from padfix.operators.elementwise import ELEMENTWISE, REDUCTIONS
-from padfix.operators.quantizers import QUANTIZERS
 from padfix.operators.reading import operator_of, read
 from padfix.operators.recurrent_layers import RECURRENT
 from padfix.operators.table import CONTRIB
 from padfix.operators.window import Window
 from padfix.rules.base import Site, Trial, TrialInput
 from padfix.rules.build.contrib_roles import CONTRIB_ROLES
+from padfix.rules.build.shared_lengths import shared_lengths
 from padfix.rules.build.trial_roles import ROLES, Wanted
 
 OPEN_LENGTH = 2
@@ -47,9 +47,6 @@ _SHORT_SIZE = 5
 
 _COUNTING = {0: 1, 4: 0, 5: 1, 6: 1}
 """Which axis of a recurrent layer's data, lengths and states counts its sequences."""
-
-_IMAGES: Mapping[str, tuple[int, ...]] = {"DeformConv": (0, 2, 4), "GridSample": (0, 1)}
-"""Which inputs of an operator count images by their first axis."""
 
 CUT_ALIKE = ELEMENTWISE | {"Softmax", "LogSoftmax", "Hardmax"}
 """Operators that axes of any length go through, as long as those of all inputs are cut alike."""
@@ -127,31 +124,18 @@ def _fitted(
     if site.node.op_type in (*CUT_ALIKE, "PRelu"):
         return _fitted_from_last(known, shapes)
     fitted = {position: list(shape) for position, shape in shapes.items()}
-    for alike in _alike(site, {position: len(shape) for position, shape in shapes.items()}):
+    for alike in shared_lengths(site, {position: len(shape) for position, shape in shapes.items()}):
         told: dict[int, Dimension] = {}
         for position, axis in alike:
             declared_shape = None if (type_ := known.get(position)) is None else type_.shape
             if declared_shape is not None and len(declared_shape) == len(shapes[position]):
                 told[position] = declared_shape[axis]
-        length = next((each for each in told.values() if isinstance(each, int)), None)
+        lengths = (shapes[place][axis] for place, axis in alike if isinstance(told.get(place), int))
+        length = next(lengths, None)
         for position, axis in alike:
             if length is not None and position in told and not isinstance(told[position], int):
                 fitted[position][axis] = length
     return {position: tuple(shape) for position, shape in fitted.items()}
-
-
-def _alike(site: Site, ranks: Mapping[int, int]) -> list[list[tuple[int, int]]]:
-    """Return which axes of inputs, by position and number, are of one length each time."""
-    node = site.node
-    groups = [[(position, 0) for position in _IMAGES.get(node.op_type, ())]]
-    if node.op_type in QUANTIZERS and ranks.get(0) and ranks.get(1) == 1:
-        own = (attributes.integer(node, "axis", 1) or 0) % ranks[0]
-        groups = [[(0, own), (1, 0)]]
-    if node.op_type == "GatherND":
-        groups = [[(0, axis), (1, axis)] for axis in range(attributes.integer(node, "batch_dims", 0) or 0)]
-    return [
-        [(position, axis) for position, axis in group if axis < ranks.get(position, 0)] for group in groups if group
-    ]
 
 
 def _fitted_from_last(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
 
 from padfix.graph import attributes
 from padfix.graph.scopes import Dimension
@@ -16,11 +15,8 @@ from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import SHAPE_AS_INPUT_SINCE, Form
 from padfix.rules.build.node_trials import trials_of
 from padfix.rules.build.objections import Operators
-from padfix.rules.build.one_volume import VOLUMES, as_one_volume
+from padfix.rules.build.one_volume import VOLUMES
 from padfix.targets.traits import Traits
-
-if TYPE_CHECKING:
-    from padfix.graph.fragment_builder import FragmentBuilder
 
 _EXCHANGE = [0, 2, 1]
 
@@ -53,14 +49,20 @@ def exchange_forms(site: Site) -> Iterator[Form]:
 
 
 def _of_five_axes(site: Site, traits: Traits) -> Form:
-    """Return the heads of an attention turned back with an axis of one element before the others."""
+    """Return the heads of an attention turned back with an axis of one element behind the others."""
+    perm = _perm(site)
 
-    def write(builder: FragmentBuilder, volumes: Any) -> Any:
-        return builder.op("Transpose", [volumes], {"perm": [0, *(axis + 1 for axis in _perm(site))]})
+    def write() -> Rewrite:
+        builder = site.builder()
+        volumes = builder.unsqueezed(builder.input(site.input_name(0)), len(perm))
+        turned = builder.op("Transpose", [volumes], {"perm": [*perm, len(perm)]})
+        builder.output(site.node.output[0], builder.unsqueezed(turned, len(perm), back=True))
+        return Rewrite(builder.build(), trials_of(site), exact=True)
 
     why_not = None if traits.get("turns-heads-back") else Refusal("it turns no heads of an attention")
-    own = {**traits, "turns-heads-back": False, "axes": VOLUMES}
-    return as_one_volume(site, site.node.input[:1], own, write, why_not)
+    own = {**traits, "turns-heads-back": False, "axes": VOLUMES, "rank": VOLUMES}
+    operators: Operators = (("Unsqueeze", {"rank": VOLUMES - 1}), ("Transpose", own), ("Squeeze", {"rank": VOLUMES}))
+    return Form("a Transpose of five axes", operators, write, why_not)
 
 
 def _beside_open_length(site: Site) -> Form:
