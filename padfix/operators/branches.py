@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from onnx import FunctionProto, NodeProto, ValueInfoProto
+from onnx import NodeProto, ValueInfoProto
 
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope, ValueType, bodies_of, outer_names_of
-from padfix.operators.constant_chains import has_chain, is_constant, worked_out
+from padfix.operators.constant_chains import has_chain, is_constant
 from padfix.operators.counted_images import computes_with_count
 from padfix.operators.decided_bodies import decided_body
 from padfix.targets.traits import Trait, Traits
@@ -16,15 +16,11 @@ _FEW = 3
 
 
 def branch_traits(scope: Scope, node: NodeProto) -> Traits:
-    """Return what decides an If, how branches differ, what they read, and whether data decide if it is run itself.
-
-    And whether it goes by how many images there are.
-    """
+    """Return what decides an If, how branches differ, what they read, and whether the number of images decides."""
     return {
         "by-number-of-images": computes_with_count(scope, node),
         "decided-by": _what_decides(scope, node.input[0]),
         "branches": _difference(scope, node),
-        "within-undecided": _is_within_undecided(scope),
         "constants-from-outside": any(is_constant(scope, name) for name in outer_names_of(node)),
         "holds-constants": _holds_constants(scope, node),
         "reads-from-outside": not outer_names_of(node) <= scope.root.inputs,
@@ -73,16 +69,6 @@ def scan_axes(node: NodeProto) -> tuple[list[tuple[int, ValueInfoProto]], list[t
     return list(zip(read, slices, strict=False)), list(zip(joined, gives, strict=False))
 
 
-def _is_within_undecided(scope: Scope) -> bool:
-    """Whether a scope is a body of which only data tell whether it runs, or how often."""
-    if scope.parent is None:
-        return False
-    holders = (node for node in scope.parent.nodes if any(graph is scope.container for _, graph in bodies_of(node)))
-    holder = next(holders)
-    is_decided = holder.op_type == "If" and _what_decides(scope.parent, holder.input[0]) != "data"
-    return not is_decided or _is_within_undecided(scope.parent)
-
-
 def _what_decides(scope: Scope, name: str) -> Trait:
     if scope.constant(name) is not None:
         return "constants"
@@ -91,10 +77,7 @@ def _what_decides(scope: Scope, name: str) -> Trait:
         return "data"
     if has_chain(scope, producer):
         return "constants"
-    if not has_chain(scope, producer, open_lengths=True):
-        return "data"
-    is_told = worked_out(scope, name) is not None or isinstance(scope.root.container, FunctionProto)
-    return "lengths" if is_told else "open-lengths"
+    return "lengths" if has_chain(scope, producer, open_lengths=True) else "data"
 
 
 def _difference(scope: Scope, node: NodeProto) -> Trait | None:

@@ -11,6 +11,7 @@ from padfix.graph import attributes
 from padfix.graph.scopes import Scope
 from padfix.operators.clip import UNBOUNDED, Bounds, clip_bounds
 from padfix.operators.lists import depends_on_data
+from padfix.operators.negative_parts import scaling_list
 
 FAR = -80.0
 """Where an exponential is next to nothing: the square of what it gives is 0 in single precision."""
@@ -178,6 +179,7 @@ def product_traits(scope: Scope, node: NodeProto) -> dict[str, bool]:
     is_gated = before is not None and before.op_type == "HardSigmoid" and before.input[0] == data
     return {
         "gate-second": is_gated and before is not None and _is_hard_gate(before),
+        "scales-negative-part": scaling_list(scope, node) is not None,
         "squares": data == gate,
         "scales-one-query": _scales_one_query(scope, node),
         "before-cast": any(each.op_type == "Cast" for each in scope.consumers(node.output[0])),

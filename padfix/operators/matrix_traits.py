@@ -16,6 +16,7 @@ from padfix.operators.lists import depends_on_data
 from padfix.operators.loaded_lengths import counted_lengths_differ
 from padfix.operators.open_lengths import multiplies_open
 from padfix.operators.shape_questions import copied_along_first, is_by_a_number
+from padfix.operators.turned_heads import turns_heads_once
 from padfix.targets.traits import Traits
 
 _NEAR = 8
@@ -37,6 +38,7 @@ def matrix_traits(scope: Scope, node: NodeProto) -> Traits:
         "spread-alike": _are_spread_alike(scope, node),
         "copied-along-first": bool(copied_along_first(scope, node)),
         "scaled": _is_scaled(scope, node),
+        "turns-heads-once": turns_heads_once(scope, node),
         "squares": len(node.input) > 1 and len(set(node.input)) == 1,
         "counts-differ": counted_lengths_differ(scope, node),
         "by-fewer-constants": _is_by_fewer_constants(scope, node),

@@ -78,6 +78,7 @@ from padfix.operators.recurrent_layers import RECURRENT, recurrent_traits
 from padfix.operators.reductions import reduction_traits
 from padfix.operators.reshape_traits import reshape_traits
 from padfix.operators.sampled_places import sample_traits
+from padfix.operators.scaled_images import scales_whole_window
 from padfix.operators.scaled_inputs import scales_a_volume
 from padfix.operators.shape_questions import any_of, has_column_among_first, is_spread
 from padfix.operators.slice_traits import slice_traits
@@ -328,6 +329,7 @@ def _pairing(own: Callable[[Scope, NodeProto], Traits]) -> Callable[[Scope, Node
             "one-first": is_one_first(scope, node),
             "constant-before-layer": puts_constant_before_layer(scope, node),
             "joins-constant-first": joins_constant_first(scope, node),
+            "scales-window": scales_whole_window(scope, node),
             "scales-a-volume": scales_a_volume(scope, node),
             "one-of-more-axes": reads_one_of_more_axes(scope, node),
             "by-open-length": node.op_type == "Div" and is_worked_out_of_open(scope, node.input[1]),

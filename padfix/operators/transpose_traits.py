@@ -13,7 +13,6 @@ from padfix.operators.picked_parts import is_taken_apart
 from padfix.operators.picking_traits import ranked
 from padfix.operators.reshape_traits import is_batch_told
 from padfix.operators.shuffles import shuffles_pixels, turns_split_rows
-from padfix.operators.turned_heads import turns_heads_back
 from padfix.targets.traits import Traits
 
 
@@ -29,7 +28,6 @@ def transpose_traits(scope: Scope, node: NodeProto) -> Traits:
         "batch-told": is_batch_told(scope, node),
         "taken-apart": is_taken_apart(scope, node),
         "shuffles": shuffles_pixels(scope, node),
-        "turns-heads-back": turns_heads_back(scope, node),
         "turns-split-rows": turns_split_rows(scope, node),
         "moves-batch": moves,
         "turns-longs": turns_longs(scope, node),

@@ -1,4 +1,4 @@
-"""The heads of an attention that are brought back beside each other."""
+"""An attention of as many heads as rows, whose heads are turned on one side alone: in the queries, or in the result."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from onnx import NodeProto
 
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope, normal_domain
+from padfix.operators.elementwise import ELEMENTWISE
 
-_BACK = [0, 2, 1, 3]
+_TURNED = [0, 2, 1, 3]
 
 _BETWEEN = {"Cast", "Dropout", "Identity"}
 """What may stand between scores, their softmax and the product with values."""
@@ -15,35 +16,46 @@ _BETWEEN = {"Cast", "Dropout", "Identity"}
 _SCALING = {"Add", "Div", "Mul", "Sub", "Where"}
 """What works on scores before a softmax."""
 
-_AS_THEY_ARE = {"Concat", "Transpose"}
-"""What queries may come from that are right."""
+_MIXING = {"Concat", "LayerNormalization", "RMSNormalization", "Slice", "Split"}
+"""What queries may go through besides, behind which it is not known how a runtime orders them."""
 
 
-def turns_heads_back(scope: Scope, node: NodeProto) -> bool:
-    """Whether a Transpose turns the heads of an attention back of which there are, or may be, as many as rows.
+def turns_heads_once(scope: Scope, node: NodeProto) -> bool:
+    """Whether a MatMul weighs the values of an attention of as many heads as rows, and heads are turned once.
 
-    Its queries are computed, and not turned last.
+    All lengths are told, and queries are computed. A result counts as turned where rows are made of it at once.
     """
-    known = scope.type_of(node.input[0])
-    if (
-        known is None
-        or known.shape is None
-        or attributes.integers(node, "perm") != _BACK
-        or len(known.shape) != len(_BACK)
-    ):
+    known = scope.type_of(node.output[0])
+    lengths = known.lengths if known is not None else None
+    if lengths is None or len(lengths) != len(_TURNED) or lengths[1] != lengths[2] or lengths[1] < 2:
         return False
-    heads, rows = known.shape[1:3]
-    may_be_equal = heads == rows or not (isinstance(heads, int) and isinstance(rows, int))
-    product = scope.own_producer(node.input[0])
-    if not may_be_equal or product is None or product.op_type != "MatMul":
+    queries = _queries_of(scope, node)
+    if not any(_before(scope, name, {"Identity"}) for name in queries):
         return False
-    shares = [each for each in _before(scope, product.input[0], _BETWEEN) if each.op_type == "Softmax"]
+    is_turned = any(_is_turned(scope, name, ELEMENTWISE) for name in queries)
+    may_be_turned = is_turned or any(_is_turned(scope, name, ELEMENTWISE | _MIXING) for name in queries)
+    backs = [each for each in scope.consumers(node.output[0]) if _turns(each)]
+    rows = [each for back in backs for each in scope.consumers(back.output[0])]
+    is_turned_back = bool(backs) and all(each.op_type == "Reshape" for each in rows)
+    return is_turned != is_turned_back or may_be_turned != is_turned_back
+
+
+def _queries_of(scope: Scope, node: NodeProto) -> list[str]:
+    """Return what scores are computed of, where their softmax is the first factor of a product."""
+    shares = [each for each in _before(scope, node.input[0], _BETWEEN) if each.op_type == "Softmax"]
     scores = [each for share in shares for each in _before(scope, share.input[0], _BETWEEN | _SCALING)]
-    queries = [scope.own_producer(each.input[0]) for each in scores if each.op_type == "MatMul"]
-    return any(each is not None and each.op_type not in _AS_THEY_ARE for each in queries)
+    return [each.input[0] for each in scores if each.op_type == "MatMul"]
 
 
-def _before(scope: Scope, name: str, passed: set[str]) -> list[NodeProto]:
+def _is_turned(scope: Scope, name: str, passed: set[str] | frozenset[str]) -> bool:
+    return any(_turns(each) for each in _before(scope, name, passed))
+
+
+def _turns(node: NodeProto) -> bool:
+    return node.op_type == "Transpose" and attributes.integers(node, "perm") == _TURNED
+
+
+def _before(scope: Scope, name: str, passed: set[str] | frozenset[str]) -> list[NodeProto]:
     """Return the nodes that give data, before any of the operators that are passed over."""
     found, names, seen = [], [name], {name}
     while names:

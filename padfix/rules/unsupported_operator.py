@@ -101,6 +101,7 @@ from padfix.rules.build.recurrent_forms import recurrent_forms
 from padfix.rules.build.response_forms import response_forms
 from padfix.rules.build.roi_forms import roi_forms
 from padfix.rules.build.rounded_forms import round_forms
+from padfix.rules.build.scaled_images import scaled_forms
 from padfix.rules.build.scan_forms import counts_from_end_alone, scan_forms
 from padfix.rules.build.score_forms import score_forms
 from padfix.rules.build.sequence_forms import list_forms
@@ -404,12 +405,16 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
         axes_of_number, number_forms, told_forms, image_forms, _numbered, listed_first, pooled_forms, block_swaps
     ),
     "Sub": rows_first(_first(apart_forms, negated_forms)),
-    "Div": rows_first(_first(score_forms, apart_forms, reciprocal_forms, negated_forms, inverse_forms, divided_forms)),
+    "Div": rows_first(
+        _first(scaled_forms, score_forms, apart_forms, reciprocal_forms, negated_forms, inverse_forms, divided_forms)
+    ),
     "ReverseSequence": _first(reversed_forms, PLAIN_FORMS["ReverseSequence"]),
     "Reciprocal": _first(inverse_forms, definition_forms),
     "Mod": rows_first(_first(remainder_forms, as_floats)),
     "BitShift": in_sixteen_bits,
-    "Mul": rows_first(_first(score_forms, apart_forms, exchanged_forms, squared_forms, squared_integer_forms)),
+    "Mul": rows_first(
+        _first(scaled_forms, score_forms, apart_forms, exchanged_forms, squared_forms, squared_integer_forms)
+    ),
     **dict.fromkeys(JOINING, rows_first(_first(apart_forms, paired_forms))),
     **dict.fromkeys(("Max", "Min"), rows_first(_first(apart_forms, exchanged_forms, paired_forms, as_floats))),
     "Where": rows_first(_first(choice_forms, as_floats)),

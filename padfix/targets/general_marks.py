@@ -14,6 +14,8 @@ GENERAL_MARKS = (
     # before others.
     "list-for-channels",
     "fed-fewer-axes-first",
+    "scales-negative-part",  # Of Mul: whether by a list of slopes, the negative part of data of three axes and more.
+    "scales-window",  # Of Div and Mul: whether by a constant, the places of images as large as the window behind them.
     "scales-a-volume",  # Of Mul: whether an input of the model is before a number, and gets or loses five axes behind.
     # Of all: whether their data are integers of 64 bits.
     "of-longs",

@@ -215,7 +215,7 @@ MARKS = (
     "pads-cut-columns",  # Of Pad: whether it adds columns before those of images whose first were cut off.
     "joins-cut-columns",  # Of Concat: whether it joins a constant with such columns.
     "rank-untold",  # Of reductions and Reshape: whether how many axes are left is only known at run time.
-    "turns-heads-back",  # Of Transpose: whether of an attention of as many heads as rows, and computed queries.
+    "turns-heads-once",  # Of MatMul: in an attention of as many heads as rows, in the queries or behind it, not both.
     "turns-split-rows",  # Of Transpose: whether it turns the rows of a dense layer, split into five axes and more.
     "counts-from-end",  # Of SequenceAt: whether it counts from the end of a list.
     "takes-piece",  # Of SequenceAt: whether it gives a known part of data that are split.

@@ -203,10 +203,9 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "gives": ("single", "half", "double", "integer", "boolean"),
     # Of Squeeze, and of Unsqueeze.
     "axes-written": SWITCH,
-    # Of If: what decides, how the values of its branches differ, and whether it stands in one that depends on data.
-    "decided-by": ("constants", "lengths", "open-lengths", "data"),
+    # Of If: what decides, and how the values of its branches differ.
+    "decided-by": ("constants", "lengths", "data"),
     "branches": ("alike", "lengths-differ", "ranks-differ"),
-    "within-undecided": SWITCH,
     # Of what is declared of an output.
     "shape-given": SWITCH,
     # Of Conv and Slice: what gives the data of which they take every n-th element alone.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import onnx
 import pytest
 
+import padfix
 from padfix.process import deadline
 from padfix.proof import alone, generated
 from padfix.proof.alone import Alone
@@ -194,3 +196,18 @@ def test_what_does_not_end_in_a_fork_is_run_once_more_in_a_new_process(
         with pytest.raises(ExecutionFailed, match="did not end"):
             runner.run(feeds)
         assert begun == [False, True]
+
+
+def test_a_model_that_names_unlike_lengths_alike_is_judged(tmp_path: Path) -> None:
+    """Exporters do: one name for the channels and the rows; what is fed counts."""
+    graph = """(float[N,H,H,W] X) => (float Y) <float e = {2.0}> {
+        C = Conv <group = 5, pads = [1, 1, 1, 1]> (X, w) P = Pow (C, e) Y = Add (P, X) }"""
+    weights = onnx.numpy_helper.from_array(np.full((5, 1, 3, 3), 0.25, np.float32), "w")
+    before = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> main {graph}')
+    before.graph.initializer.append(weights)
+    onnx.save(before, tmp_path / "before.onnx")
+    report = padfix.convert(tmp_path / "before.onnx", tmp_path / "after.onnx", target="mnn")
+    assert report.verdict is not None
+    assert report.verdict.equivalent
+    assert {run.shapes["X"][1] for run in report.verdict.runs} == {5}
+    assert any(run.shapes["X"][2] != 5 for run in report.verdict.runs)

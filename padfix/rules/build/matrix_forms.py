@@ -196,13 +196,15 @@ def _turned_about(site: Site) -> Iterator[Form]:
         "rank": ranks[1],
         "by-a-matrix": ranks[0] == MATRIX,
         "by-fewer-constants": False,
+        "turns-heads-once": False,
         "list-first": False,
         "list-second": False,
         "alike": "none",
     }
     is_by_constants = matrices is not None and min(ranks) >= MATRIX
+    weighs_heads = (traits_of(site.scope, site.node) or {}).get("turns-heads-once") is True
     why_not = None
-    if max(ranks) <= MATRIX or not (is_by_constants or (ranks[1] == MATRIX and ranks[0])):
-        why_not = Refusal("it is no product of several matrices with one, or with constants")
+    if max(ranks) <= MATRIX or not (is_by_constants or weighs_heads or (ranks[1] == MATRIX and ranks[0])):
+        why_not = Refusal("it is no product of several matrices with one, with constants or of an attention")
     operators: Operators = (("Transpose", turns), ("MatMul", traits))
     yield Form("matrices before what is turned", operators, lambda: of_inputs(site, write, exact=False), why_not)

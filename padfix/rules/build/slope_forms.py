@@ -9,6 +9,7 @@ import numpy as np
 from onnx import helper
 
 from padfix.graph import attributes
+from padfix.operators.negative_parts import scaling_list
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Site
@@ -119,6 +120,25 @@ def _multiplied_elu(site: Site) -> Iterator[Form]:
 
     operators: Operators = (("Elu", {"behind-depthwise-volume": False}), ("Mul", {"gate-second": False}))
     yield Form("an Elu with a factor", operators, lambda: of_inputs(site, write, exact=False))
+
+
+def listed_slopes(site: Site) -> Iterator[Form]:
+    """Yield a product of the negative part of data with slopes of as many axes, where a PRelu is written so."""
+    own = traits_of(site.scope, site.node) or {}
+    place = scaling_list(site.scope, site.node)
+    result = site.scope.type_of(site.node.output[0])
+    rank = 0 if result is None or result.rank is None else result.rank
+
+    def write(builder: FragmentBuilder, *values: Any) -> Any:
+        assert place is not None
+        slopes = site.constant(place)
+        assert slopes is not None
+        wide = builder.constant(slopes.reshape(*[1] * (rank - 1), -1), "slopes")
+        return builder.original(copied(site.node), [*values[:place], wide, *values[place + 1 :]])
+
+    why_not = None if place is not None else Refusal("it is by no list of slopes")
+    operators: Operators = (("Mul", {**own, "scales-negative-part": False}),)
+    yield Form("slopes of as many axes", operators, lambda: of_inputs(site, write, exact=True), why_not)
 
 
 _SELU = (1.67326319217681884765625, 1.05070102214813232421875)

@@ -15,7 +15,6 @@ from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import SHAPE_AS_INPUT_SINCE, Form
 from padfix.rules.build.node_trials import trials_of
 from padfix.rules.build.objections import Operators
-from padfix.rules.build.one_volume import VOLUMES
 from padfix.targets.traits import Traits
 
 _EXCHANGE = [0, 2, 1]
@@ -42,27 +41,9 @@ def exchange_forms(site: Site) -> Iterator[Form]:
         None if rank == len(_EXCHANGE) and _perm(site) == _EXCHANGE else Refusal("it exchanges no two axes of three")
     )
     yield Form("a Transpose of four axes", (("Transpose", {"rank": 4, "turned-back": False}),), write, why_not)
-    yield _of_five_axes(site, traits)
     yield _in_two_steps(site, traits)
     yield _joined(site)
     yield _beside_open_length(site)
-
-
-def _of_five_axes(site: Site, traits: Traits) -> Form:
-    """Return the heads of an attention turned back with an axis of one element behind the others."""
-    perm = _perm(site)
-
-    def write() -> Rewrite:
-        builder = site.builder()
-        volumes = builder.unsqueezed(builder.input(site.input_name(0)), len(perm))
-        turned = builder.op("Transpose", [volumes], {"perm": [*perm, len(perm)]})
-        builder.output(site.node.output[0], builder.unsqueezed(turned, len(perm), back=True))
-        return Rewrite(builder.build(), trials_of(site), exact=True)
-
-    why_not = None if traits.get("turns-heads-back") else Refusal("it turns no heads of an attention")
-    own = {**traits, "turns-heads-back": False, "axes": VOLUMES, "rank": VOLUMES}
-    operators: Operators = (("Unsqueeze", {"rank": VOLUMES - 1}), ("Transpose", own), ("Squeeze", {"rank": VOLUMES}))
-    return Form("a Transpose of five axes", operators, write, why_not)
 
 
 def _beside_open_length(site: Site) -> Form:
