@@ -53,6 +53,7 @@ from padfix.graph.types import (
     common_type,
     declared_types,
     improvement_of,
+    is_lasting,
     is_more_static,
     scalar,
     slice_of,
@@ -314,11 +315,13 @@ class _Inference:
         return tensor_type(ValueType(result.elem_type if inferred is None else inferred.elem_type, result.shape))
 
     def _alone(self, scope: Scope, node: NodeProto, lookup: TypeOf) -> Types:
-        """Return the types of what a node gives where numbers are known of all lengths that it reads and gives."""
+        """Return the types of what a node gives where all its lengths are numbers, or named by the model itself."""
         if normal_domain(node.domain) or refers(node):
             return {}
         given = self._operators.alone(scope, node, lookup)
-        whole = all(known is not None and known.lengths is not None for known in given)
+        whole = all(
+            known is not None and known.shape is not None and all(map(is_lasting, known.shape)) for known in given
+        )
         return {
             name: tensor_type(known) for name, known in zip(node.output, given, strict=True) if whole and known and name
         }

@@ -165,6 +165,11 @@ def _numbers_in(proto: TypeProto) -> int:
     return 0 if known is None or known.shape is None else sum(isinstance(length, int) for length in known.shape)
 
 
+def is_lasting(length: Dimension) -> bool:
+    """Whether a length is a number, or has a name that the next inference gives it as well."""
+    return length is not None and (isinstance(length, int) or not is_made_up(length))
+
+
 def _says_more(new: Dimension, old: Dimension) -> bool:
     """Whether one way to name an open length says more than another."""
     return is_expression(new) or (new is not None and not is_made_up(new) and is_made_up(old))

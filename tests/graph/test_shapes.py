@@ -313,3 +313,24 @@ def test_lengths_are_followed_through_any_number_of_such_stages() -> None:
     fix_input_shapes(proto, {"x0": (1, 9, 4)})
     main = scopes(proto)["main"]
     assert {shape(main, f"x{k}") for k in range(81)} == {(1, 9, 4)}
+
+
+def test_a_long_chain_of_reshapes_with_an_open_batch_is_followed_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each gives the batch a name of its own in ONNX's inference; all are known behind a few passes."""
+    steps = 100
+    lines = [f"v{step + 1} = Reshape (v{step}, {'rows' if step % 2 == 0 else 'planes'})" for step in range(steps)]
+    body = "v0 = Relu (X) " + " ".join(lines) + f" Y = Neg (v{steps})"
+    text = "(float[batch,4,9] X) => (float Y) <int64[2] rows = {-1, 36}, int64[3] planes = {-1, 4, 9}>"
+    passes = []
+    infer_shapes = onnx.shape_inference.infer_shapes
+
+    def counted(model: onnx.ModelProto, **told: bool) -> onnx.ModelProto:
+        passes.extend([len(model.graph.node)] if len(model.graph.node) > steps else [])
+        return infer_shapes(model, **told)
+
+    monkeypatch.setattr(onnx.shape_inference, "infer_shapes", counted)
+    main, *_ = infer(Model(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> g {text} {{ {body} }}')))
+    known = main.type_of(f"v{steps - 1}")
+    assert known is not None
+    assert known.shape == ("batch", 36)
+    assert len(passes) < 5
