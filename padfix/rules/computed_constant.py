@@ -77,7 +77,7 @@ class ComputedConstant(TargetRule):
 
     def objection(self, site: Site) -> Objection | None:
         """Return the worst that a fact says of what computes a constant, where data meets it."""
-        is_asked = any("of-constants" in fact.where for fact in site.target.facts)
+        is_asked = "of-constants" in site.target.asked
         if not is_asked and (site.node.op_type not in GIVING_ROWS or not site.target.facts):
             return None
         is_open = not has_chain(site.scope, site.node)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 import tomllib
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
 from padfix.errors import UsageError, suggestion
-from padfix.targets.fact import Fact, read_fact
+from padfix.targets.fact import RENAMED, Fact, read_fact
 
 PADS_STYLES = ("attribute", "node")
 """Where pads may go: the operator's attribute, or a Pad (a Slice behind ConvTranspose) beside an operator without."""
@@ -62,7 +62,29 @@ class Target:
 
     def knows_of(self, *operators: str) -> bool:
         """Whether a fact is about one of these operators, in whatever version."""
-        return any(operator in fact.operators for fact in self.facts for operator in operators)
+        return not self._operators.isdisjoint(operators)
+
+    def facts_about(self, op_type: str, opset: int) -> list[Fact]:
+        """Return the facts that are about operators of this type and version, in their order."""
+        return [fact for fact in self._facts_by_operator.get(op_type, ()) if fact.is_about(op_type, opset)]
+
+    @cached_property
+    def asked(self) -> frozenset[str]:
+        """The traits that its facts name."""
+        return frozenset(trait for fact in self.facts for trait in fact.where)
+
+    @cached_property
+    def _operators(self) -> frozenset[str]:
+        return frozenset(operator for fact in self.facts for operator in fact.operators)
+
+    @cached_property
+    def _facts_by_operator(self) -> dict[str, list[Fact]]:
+        found: dict[str, list[Fact]] = {}
+        for fact in self.facts:
+            others = (old for old, new in RENAMED.items() if new in fact.operators)
+            for operator in {*fact.operators, *others}:
+                found.setdefault(operator, []).append(fact)
+        return found
 
     def settings(self) -> dict[str, object]:
         """Return what the target asks for, by the keys of its file, without its facts and what it leaves free."""

@@ -46,11 +46,10 @@ class Objection:
 
 def objections(target: Target, op_type: str, opset: int, traits: Traits) -> Iterator[Objection]:
     """Yield what ``target`` has against an operator that is like ``traits``."""
-    for fact in target.facts:
-        if fact.is_about(op_type, opset):
-            unknown = fact.open_traits(traits)
-            if unknown is not None:
-                yield Objection(fact, unknown)
+    for fact in target.facts_about(op_type, opset):
+        unknown = fact.open_traits(traits)
+        if unknown is not None:
+            yield Objection(fact, unknown)
 
 
 def worst_objection(target: Target, op_type: str, opset: int, traits: Traits) -> Objection | None:
