@@ -91,6 +91,8 @@ class Scope:
         readings: What readers of nodes have found, by the node's identity; theirs to fill, forgotten after edits.
         of_data: Of names that nodes give, whether data decide them, as far as somebody asked; kept as ``readings`` are.
         chained: Of such names, whether constants and lengths alone decide them, the open lengths counted in or not.
+        traits: What nodes were found to be like, by their identity. The outermost scope has those of all inside: an
+            edit of one of them counts in the others.
         bodies: The scopes of the bodies that its nodes hold, in their order.
         model: The model, of which only the main graph's scope knows.
         view: Gives the elements of a tensor that stay in a file; None where they can't be had.
@@ -107,6 +109,7 @@ class Scope:
     readings: dict[int, object] = field(default_factory=dict)
     of_data: dict[str, bool] = field(default_factory=dict)
     chained: dict[tuple[str, bool], bool] = field(default_factory=dict)
+    traits: dict[int, object] = field(default_factory=dict)
     edits: dict[int, list[NodeProto]] = field(default_factory=dict)
     bodies: list[Scope] = field(default_factory=list)
     model: ModelProto | None = None
@@ -171,12 +174,14 @@ class Scope:
         self.readings.clear()
         self.of_data.clear()
         self.chained.clear()
+        self.root.traits.clear()
 
     def exchange(self, node: NodeProto, nodes: Iterable[NodeProto], tensors: Iterable[TensorProto]) -> None:
         """Answer from now on as if ``nodes`` stood in the place of ``node`` and ``tensors`` were initializers.
 
         What was derived from the other nodes stays, so that a thousand edits don't read the graph a thousand times.
         """
+        self.root.traits.clear()
         producers, consumers = self._producers, self._consumers
         self._initializers.update((tensor.name, tensor) for tensor in tensors)
         for name in node.output:

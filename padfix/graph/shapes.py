@@ -118,6 +118,7 @@ class _Inference:
                 if known is not None:
                     scope.types[name] = known
             scope.chained.clear()  # what went by lengths that were not known yet
+            scope.root.traits.clear()
 
     def record_functions(self) -> None:
         """Write into each function's scopes what all of its calls agree on."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from onnx import NodeProto, TensorProto
 
@@ -69,8 +70,28 @@ _SPACE_TO_DEPTH = ((0, 1, 3, 5, 2, 4), (0, 3, 5, 1, 2, 4))
 """How a Transpose orders the axes of blocks that become channels, behind the channels and before them."""
 
 
+@dataclass
+class _Kept:
+    """What a node was found to be like in a scope; it holds the node, so that its identity stays its own."""
+
+    scope: Scope
+    node: NodeProto
+    traits: Traits | None
+
+
 def traits_of(scope: Scope, node: NodeProto) -> Traits | None:
-    """Return what ``node`` is like; None for operators that no fact is about, and those that can't be read."""
+    """Return what ``node`` is like; None for operators that no fact is about, and those that can't be read.
+
+    Many rules ask it of the same nodes: it is found once, until something is edited.
+    """
+    known = scope.root.traits
+    kept = known.get(id(node))
+    if not isinstance(kept, _Kept) or kept.scope is not scope:
+        kept = known[id(node)] = _Kept(scope, node, _found_traits(scope, node))
+    return None if kept.traits is None else dict(kept.traits)
+
+
+def _found_traits(scope: Scope, node: NodeProto) -> Traits | None:
     if normal_domain(node.domain) == CLASSICAL_DOMAIN:
         return classical_traits(node) if node.op_type in CLASSICAL else None
     opset = scope.opset if schema(node.op_type, scope.opset) else None  # of operators that are newer, the newest

@@ -178,6 +178,8 @@ class _Pipeline:
         if self._place_bodies(found):
             return True
         changed, left = self._correct(found)
+        for scope in scopes if changed else ():
+            scope.traits.clear()  # corrections change what scopes declare without a word to them
         if any(each.moves and each.apply is not None for _, each in found):
             return True
         lowering = [each for each in left if each[1].lowers]

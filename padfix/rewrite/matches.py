@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from padfix.graph.scopes import Scope, call_key, function_key, normal_domain
 from padfix.operators.inference import is_against_definition
@@ -160,6 +160,11 @@ def _made_up_for(match: Match, fixing: Match) -> Match:
 
 def rules_by_operator(rules: Sequence[Rule]) -> dict[tuple[str, str], list[Rule]]:
     """Return the rules that are to be asked about each (domain, operator), in their order."""
+    return _by_operator(tuple(rules))
+
+
+@lru_cache(maxsize=64)
+def _by_operator(rules: tuple[Rule, ...]) -> dict[tuple[str, str], list[Rule]]:
     found: dict[tuple[str, str], list[Rule]] = {}
     for rule in rules:
         for key in rule.operators:
