@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -55,17 +56,32 @@ def name_of(module: Path) -> str:
 
 
 MODULES = {name_of(path): path for path in sorted(PACKAGE.rglob("*.py"))}
-TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in MODULES.items()}
+
+
+class Read(NamedTuple):
+    """What the limits ask of a module; its tree is not kept, which all trees together would make too dear to collect.
+
+    Attributes:
+        imports: The full name of everything that it imports, wherever in the file; types alone excepted.
+        long: The functions that are too long.
+    """
+
+    imports: tuple[str, ...]
+    long: tuple[str, ...]
 
 
 @cache
+def read() -> dict[str, Read]:
+    """Return what all modules are like."""
+    trees = ((module, ast.parse(path.read_text(encoding="utf-8"))) for module, path in MODULES.items())
+    return {module: Read(tuple(_imported(module, tree)), tuple(_long(tree))) for module, tree in trees}
+
+
 def imports(module: str) -> tuple[str, ...]:
-    """Return the full name of everything that a module imports, wherever in the file; types alone excepted."""
-    return tuple(_imported(module))
+    return read()[module].imports
 
 
-def _imported(module: str) -> Iterator[str]:
-    tree = TREES[module]
+def _imported(module: str, tree: ast.Module) -> Iterator[str]:
     types_only = {
         inner
         for node in ast.walk(tree)
@@ -80,6 +96,16 @@ def _imported(module: str) -> Iterator[str]:
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{module}: relative import"
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def _long(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.end_lineno is not None:
+            documented = ast.get_docstring(node) is not None
+            first = node.body[0]
+            described = (first.end_lineno or 0) - first.lineno + 1 if documented else 0
+            if node.end_lineno - node.lineno + 1 - described > LONGEST_FUNCTION:
+                yield node.name
 
 
 @cache
@@ -161,19 +187,19 @@ def test_no_imports_run_in_a_circle() -> None:
     holds("circles", circles)
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_walls_to_other_packages(module: str) -> None:
-    room = room_of(module)
-    for name in imports(module):
-        where = f"{module} imports {name}"
-        if room not in ("cli", "__main__"):
-            assert not within(name, "click"), where
-        if room != "sources":
-            assert not within(name, *TENSORFLOW), where
-        if module != "padfix.graph.fragment_builder":
-            assert not within(name, "onnx_graphsurgeon"), where
-        if room in ("files", "process", "geometry", "errors", "config", "results", "reports"):
-            assert not within(name, "onnxruntime", "onnx.reference"), where
+def test_walls_to_other_packages() -> None:
+    for module in MODULES:
+        room = room_of(module)
+        for name in imports(module):
+            where = f"{module} imports {name}"
+            if room not in ("cli", "__main__"):
+                assert not within(name, "click"), where
+            if room != "sources":
+                assert not within(name, *TENSORFLOW), where
+            if module != "padfix.graph.fragment_builder":
+                assert not within(name, "onnx_graphsurgeon"), where
+            if room in ("files", "process", "geometry", "errors", "config", "results", "reports"):
+                assert not within(name, "onnxruntime", "onnx.reference"), where
 
 
 @pytest.mark.parametrize(
@@ -203,16 +229,7 @@ def test_files_are_short() -> None:
 
 
 def test_functions_are_short() -> None:
-    long = []
-    for module, tree in TREES.items():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.end_lineno is not None:
-                documented = ast.get_docstring(node) is not None
-                first = node.body[0]
-                described = (first.end_lineno or 0) - first.lineno + 1 if documented else 0
-                if node.end_lineno - node.lineno + 1 - described > LONGEST_FUNCTION:
-                    long.append(f"{module}.{node.name}")
-    holds("functions", long)
+    holds("functions", (f"{module}.{name}" for module, found in read().items() for name in found.long))
 
 
 def loaded_by(code: str) -> set[str]:
