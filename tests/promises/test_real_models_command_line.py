@@ -7,9 +7,6 @@ first example of the guide is one that is run without ``--slow`` too.
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import onnx
@@ -18,7 +15,6 @@ import pytest
 from tests.promises.test_real_models import basic_pitch
 from tests.support.warm_commands import WarmCommands
 
-ROOT = Path(__file__).parents[2]
 pytestmark = [pytest.mark.tensorflow, pytest.mark.long]
 
 APPLICATIONS = (
@@ -64,16 +60,9 @@ else:
 """
 
 
-def run(arguments: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return subprocess.run(
-        [sys.executable, *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=False
-    )
-
-
-def holds(source: Path, folder: Path) -> None:
+def holds(source: Path, folder: Path, warm: WarmCommands) -> None:
     """Convert and check a model with the default options."""
-    done = run(
+    done = warm.run(
         ["-m", "padfix", "convert", str(source), "-o", "out.onnx", "--report", "report.html", "--format", "json"],
         folder,
     )
@@ -83,12 +72,12 @@ def holds(source: Path, folder: Path) -> None:
     assert report["verdict"]["equivalent"] and not report["refusals"]
     assert report["verdict"]["reference"] == "tensorflow"
     assert (folder / "report.html").stat().st_size > 1000
-    checked = run(["-m", "padfix", "check", "out.onnx"], folder)
+    checked = warm.run(["-m", "padfix", "check", "out.onnx"], folder)
     assert checked.returncode == 0, checked.stdout
 
 
-def test_the_saved_model_of_basic_pitch_whose_optimizer_keras_refuses(tmp_path: Path) -> None:
-    holds(basic_pitch() / "nmp", tmp_path)
+def test_the_saved_model_of_basic_pitch_whose_optimizer_keras_refuses(warm: WarmCommands, tmp_path: Path) -> None:
+    holds(basic_pitch() / "nmp", tmp_path, warm)
     outputs = {value.name for value in onnx.load(tmp_path / "out.onnx").graph.output}
     assert outputs == {"note", "onset", "contour"}
 
@@ -102,10 +91,10 @@ def test_an_application_of_keras(name: str, form: str, warm: WarmCommands, tmp_p
     assert saved.returncode == 0, saved.stderr
     _, unreadable, reason = saved.stdout.rpartition("Keras can't read it: ")
     if not unreadable:
-        holds(source, tmp_path)
+        holds(source, tmp_path, warm)
         return
     # Keras 3.15 writes the operator of `x + 3.0` to .h5 like the layer Add, which takes no number.
-    refused = run(["-m", "padfix", "convert", source.name, "-o", "out.onnx"], tmp_path)
+    refused = warm.run(["-m", "padfix", "convert", source.name, "-o", "out.onnx"], tmp_path)
     assert (refused.returncode, form) == (2, "h5")
     assert f"Keras can't read {source.name}: {reason.strip().splitlines()[0]}" in refused.stderr
     assert "model.export(folder)" in refused.stderr
