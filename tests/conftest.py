@@ -85,6 +85,14 @@ def warm() -> Iterator[WarmCommands]:
     commands.close()
 
 
+@pytest.fixture
+def lent_interpreter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Prove results without rows in one interpreter, not in a new one for each conversion."""
+    from tests.support.lent_interpreter import Lent
+
+    monkeypatch.setattr("padfix.proof.alone.Apart", Lent)
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """List at the end of a run how many tests were left out for which reason, the most frequent first."""
     skipped = terminalreporter.stats.get("skipped", [])

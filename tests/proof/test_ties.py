@@ -16,6 +16,7 @@ from padfix.sources import tensorflow_runtime
 
 pytestmark = [
     pytest.mark.tensorflow,
+    pytest.mark.usefixtures("lent_interpreter"),
     pytest.mark.skipif(importlib.util.find_spec("tensorflow") is None, reason="needs padfix[tf]"),
 ]
 

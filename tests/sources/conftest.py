@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from padfix.sources import tensorflow_runtime
-from tests.support.lent_interpreter import Lent
 
 
 @pytest.fixture(scope="session")
@@ -17,6 +16,5 @@ def tf() -> Any:
 
 
 @pytest.fixture(autouse=True)
-def one_interpreter_for_what_may_crash(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Prove results without rows in one interpreter, not in a new one for each conversion."""
-    monkeypatch.setattr("padfix.proof.alone.Apart", Lent)
+def one_interpreter_for_what_may_crash(lent_interpreter: None) -> None:
+    """All of these tests share one."""
