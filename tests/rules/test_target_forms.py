@@ -419,6 +419,15 @@ CASES = {
         "openvino",
         ["Conv", "Relu"],
     ),
+    "one tap of bytes with strides and pads": (
+        text(
+            "c = ConvInteger <strides = [2, 2], pads = [1, 0, 1, 0]> (X, W, z) Y = Cast <to = 1> (c)",
+            "uint8[1,2,6,7] X",
+            weights="int8[1,2,1,1] W = {3, -4}, uint8 z = {121}",
+        ),
+        "openvino",
+        ["Cast", "Cast", "Cast", "Conv", "Sub"],
+    ),
     "several maps of each channel, transposed": (
         text("Y = ConvTranspose <group = 2> (X, W)", weights="float[2,2,1,1] W = {3, -4, 1, 2}"),
         "qnn",
