@@ -27,6 +27,9 @@ _HANDING_ON = ("Expand", "Gather", "Identity", "Reshape", "Slice", "Squeeze", "T
 """Operators that give elements of what they take first."""
 
 
+_SCALED = {"DequantizeLinear": 2, "QuantizeLinear": 2}
+"""Operators with as many inputs before a zero point, which is as many elements as the scale."""
+
 _ARITHMETIC = ("Add", "Cast", "Div", "Identity", "Max", "Min", "Mod", "Mul", "Neg", "Pow", "Sub")
 """Operators that give as many axes as they take."""
 
@@ -46,9 +49,14 @@ def constant_traits(scope: Scope, node: NodeProto) -> Traits:
 
 
 def _stands_among_numbers(scope: Scope, name: str) -> bool:
-    """Whether a number says which element a Gather takes, or is given axes, or computed with other numbers alone."""
+    """Whether a number says which element a Gather takes, or is given axes, or computed with other numbers alone.
+
+    So do a scale and a zero point, which are to be of one shape.
+    """
     for reader in scope.consumers(name):
         types = [scope.type_of(each) for each in reader.input if each]
+        if reader.op_type in _SCALED and len(types) > _SCALED[reader.op_type] and name != reader.input[0]:
+            return True
         if reader.op_type == "Unsqueeze" or (reader.op_type == "Gather" and reader.input[1] == name):
             return True
         if reader.op_type in _ARITHMETIC and all(each is None or not each.rank for each in types):

@@ -35,7 +35,7 @@ from padfix.operators.recurrent_layers import is_slice_for_layer
 from padfix.operators.repeats import multiplies_copies, repeats_many_axes
 from padfix.operators.reshape_traits import flatten_traits
 from padfix.operators.sequences import length_traits, place_traits
-from padfix.operators.shape_questions import any_of, is_spread
+from padfix.operators.shape_questions import is_spread, is_spread_but_for_one
 from padfix.operators.taken_axes import LEAST_RANK
 from padfix.operators.told_lengths import may_keep_lengths, measures_images
 from padfix.targets.traits import Trait, Traits
@@ -407,7 +407,7 @@ PLAINLY: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
         "rank": None if (known := scope.type_of(node.input[0])) is None else known.rank,
     },
     **dict.fromkeys(("Compress", "ConcatFromSequence"), along_axis),
-    "BitShift": lambda scope, node: {"broadcasts": any_of([is_spread(scope, node, place) for place in range(2)])},
+    "BitShift": lambda scope, node: {"broadcasts": is_spread_but_for_one(scope, node)},
     "DFT": _dft,
     "DynamicQuantizeLinear": lambda scope, node: {
         "read-apart": any(

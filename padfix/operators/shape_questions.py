@@ -59,6 +59,13 @@ def is_spread(scope: Scope, node: NodeProto, position: int) -> bool | None:
     return any_of([None if None in pair else pair[0] != pair[1] for pair in zip(given.shape, gives.shape, strict=True)])
 
 
+def is_spread_but_for_one(scope: Scope, node: NodeProto) -> bool | None:
+    """Return whether one of two inputs takes a shape that is not its own, be it that the second is of one element."""
+    known = scope.type_of(node.input[1])
+    is_one = known is not None and known.lengths is not None and math.prod(known.lengths) == 1
+    return any_of([is_spread(scope, node, place) for place in range(1 if is_one else 2)])
+
+
 def has_column_among_first(scope: Scope, node: NodeProto) -> bool | None:
     """Return whether one of the first two inputs of four and more has one column where the result has several.
 

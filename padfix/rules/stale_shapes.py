@@ -50,7 +50,7 @@ class StaleShapes(ScopeRule):
     converters and compilers believe them: pads or buffer sizes taken from a stale shape are wrong without a sound, and
     some runtimes refuse the model. Where a target's facts say that it refuses lengths of inner values that are left
     open, these are reported as well: shape inference writes them for every model with open inputs. So are lengths of
-    inputs that a target wants told (`--shape`), an output of which the type alone is declared, and names of nodes and
+    inputs that a target wants told (`--shape`), an output of which no shape is declared, and names of nodes and
     outputs, where a target refuses that, inputs and constants that nothing reads, lengths without names, constants of
     a type that it can't hold as they are written, and files of ONNX's first three versions, where a target misreads
     these.
@@ -220,7 +220,7 @@ class StaleShapes(ScopeRule):
                 yield Correction(found, mend, moves=kind.moves)
 
     def _without_shape(self, scope: Scope, graph: GraphProto, target: Target) -> Iterator[Correction]:
-        """Yield a correction for each output of which nothing but the type is declared, where the target minds.
+        """Yield a correction for each output of which no shape is declared, where the target minds.
 
         A body that reads no values of its own is a branch; what a turn of a loop gives may change its lengths.
         """
@@ -299,7 +299,8 @@ def _is_unread(scope: Scope, name: str) -> bool:
 
 
 def _has_no_shape(value: ValueInfoProto) -> bool:
-    return value.type.WhichOneof("value") == "tensor_type" and not value.type.tensor_type.HasField("shape")
+    """Whether the type alone is declared, or not even that, which a body need not do."""
+    return value.type.WhichOneof("value") in (None, "tensor_type") and not value.type.tensor_type.HasField("shape")
 
 
 def _is_open(value: ValueInfoProto) -> bool:
@@ -403,6 +404,7 @@ def _writer(scope: Scope, declared: TypeProto, known: ValueType) -> Callable[[],
             return
         lengths = known.shape or ()
         shape.SetInParent()
+        declared.tensor_type.elem_type = declared.tensor_type.elem_type or known.elem_type
         if len(shape.dim) != len(lengths):
             del shape.dim[:]
             for length in lengths:

@@ -190,6 +190,20 @@ def test_the_output_of_a_branch_gets_a_shape_as_well_but_not_of_a_turn_of_a_loop
     assert declared == {"t": 3, "e": 3, "d": 0, "w": 0}
 
 
+def test_the_output_of_a_branch_that_declares_nothing_gets_its_type_and_shape(tmp_path: Path) -> None:
+    proto = parser.parse_model(
+        """<ir_version: 10, opset_import: ["" : 21]>
+        g (float[N,4,3] X, bool C) => (float[N,4,3] Y) {
+          Y = If (C) <then_branch = graph () => (t) { t = Relu (X) }, else_branch = graph () => (e) { e = Neg (X) }>
+        }"""
+    )
+    onnx.save(proto, tmp_path / "model.onnx")
+    padfix.convert(tmp_path / "model.onnx", tmp_path / "out.onnx", target="opencv@5.0.0.93")
+    (branch,) = onnx.load(tmp_path / "out.onnx").graph.node
+    types = [each.g.output[0].type.tensor_type for each in branch.attribute]
+    assert [(each.elem_type, len(each.shape.dim)) for each in types] == [(TensorProto.FLOAT, 3)] * 2
+
+
 def test_lengths_of_inputs_that_the_target_wants_told(tmp_path: Path) -> None:
     source = tmp_path / "model.onnx"
     onnx.save(
