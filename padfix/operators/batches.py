@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from onnx import FunctionProto, NodeProto
 
@@ -21,8 +21,17 @@ OF_IMAGES = frozenset(
 )
 """Operators to which the first axis is a batch of images, or of lists."""
 
-_WEIGHED = ("Conv", "ConvTranspose")
-"""Operators that multiply images with weights, which an input may give."""
+_WEIGHTS: Mapping[str, frozenset[int]] = {
+    **dict.fromkeys(("Conv", "ConvTranspose", "Gemm"), frozenset({1, 2})),
+    **dict.fromkeys(("GroupNormalization", "InstanceNormalization", "LayerNormalization"), frozenset({1, 2})),
+    **dict.fromkeys(("GRU", "LSTM", "RNN"), frozenset({1, 2, 3})),
+    "BatchNormalization": frozenset({1, 2, 3, 4}),
+    "PRelu": frozenset({1}),
+}
+"""Places of the inputs of operators that hold the same for all images, which an input of the model may give."""
+
+_MATRIX = 2
+"""Axes of a matrix that a product takes for all images."""
 
 
 def is_of_another_batch(scope: Scope, name: str) -> bool | None:
@@ -77,20 +86,59 @@ def is_of_unlike_batches(scope: Scope, name: str) -> bool:
     batches = _batches(scope)
     if isinstance(length, int):
         return length in batches and len(batches | results) > 1
-    others = [each for each in _fed(root) if isinstance(_number_of_images(root, each), int)]
+    others = [each for each in inputs_of_images(root) if isinstance(_number_of_images(root, each), int)]
     is_apart = any(isinstance(each, int) for each in results) or not all(_is_for_all(root, each) for each in others)
     return length in batches and bool(others) and is_apart
 
 
 def _is_for_all(scope: Scope, name: str) -> bool:
-    """Whether a converter guesses no batch of an input: a list, one image, joined with others, or weights."""
+    """Whether a converter guesses no batch of an input: a list, one image, or joined with others."""
     known = scope.type_of(name)
     if known is None or not known.shape or known.rank == 1 or known.shape[0] == 1:
         return known is not None
-    return all(
-        node.op_type in ELEMENTWISE or (node.op_type in _WEIGHED and name != node.input[0])
-        for node in scope.consumers(name)
-    )
+    return all(node.op_type in ELEMENTWISE for node in scope.consumers(name))
+
+
+def inputs_of_images(scope: Scope) -> list[str]:
+    """Return the inputs of the model that hold something for each image; all of them where none seems to.
+
+    The others are read as weights, or joined with what has more axes, be it behind operators on single elements.
+    """
+    root = scope.root
+    fed = [name for name in root.inputs if not root.is_initializer(name)]  # converters take a default for a constant
+    return [name for name in fed if not _is_weight(root, name)] or fed
+
+
+def depends_on_images(scope: Scope, name: str) -> bool:
+    """Whether a tensor is, or is computed from, more than constants, lengths and inputs that are no images."""
+    if not depends_on_data(scope, name):
+        return False
+    given, maker = name, scope.root.own_producer(name)
+    while maker is not None and maker.op_type in ELEMENTWISE and len(maker.input) == 1:
+        given = maker.input[0]
+        maker = scope.root.own_producer(given)
+    return given not in scope.root.inputs or given in inputs_of_images(scope)
+
+
+def _is_weight(scope: Scope, name: str) -> bool:
+    readers = scope.consumers(name)
+    return bool(readers) and not scope.is_output(name) and all(_takes_weight(scope, node, name) for node in readers)
+
+
+def _takes_weight(scope: Scope, node: NodeProto, name: str) -> bool:
+    """Whether all places at which a node reads a value are of weights, or its result is only read as such."""
+    known, others = scope.type_of(name), [each for each in node.input if each and each != name]
+    if known is None or known.rank is None or not others:
+        return node.op_type in ELEMENTWISE and not others and _is_weight(scope, node.output[0])
+    ranks = [each.rank if (each := scope.type_of(other)) is not None else None for other in others]
+    if node.op_type in ELEMENTWISE:
+        return any(rank is not None and rank > known.rank for rank in ranks) and any(
+            depends_on_data(scope, other) for other in others
+        )
+    if node.op_type == "MatMul":
+        return name == node.input[1] and name != node.input[0] and known.rank <= _MATRIX
+    places = {place for place, each in enumerate(node.input) if each == name}
+    return places <= _WEIGHTS.get(node.op_type, frozenset())
 
 
 def _number_of_images(scope: Scope, name: str) -> Dimension:
@@ -192,11 +240,5 @@ def gives_each_image_its_own(scope: Scope, node: NodeProto, within: int = 0) -> 
 
 
 def _batches(scope: Scope) -> set[Dimension]:
-    """Return how long the first axes of the inputs of the model, or of the function, are."""
-    root = scope.root
-    return {_number_of_images(root, name) for name in _fed(root)}
-
-
-def _fed(root: Scope) -> list[str]:
-    """Return the inputs that hold nothing unless they are fed: a converter takes a default for a constant."""
-    return [name for name in root.inputs if not root.is_initializer(name)]
+    """Return how long the first axes of the inputs of the model, or of the function, are, but for weights."""
+    return {_number_of_images(scope.root, name) for name in inputs_of_images(scope)}

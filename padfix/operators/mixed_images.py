@@ -9,11 +9,10 @@ from onnx import NodeProto
 
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope
-from padfix.operators.batches import OF_IMAGES, images_at_once, open_batches
+from padfix.operators.batches import OF_IMAGES, depends_on_images, images_at_once, open_batches
 from padfix.operators.data_order import AXES_OF_IMAGES
 from padfix.operators.elementwise import ELEMENTWISE
 from padfix.operators.equations import letters_of
-from padfix.operators.lists import depends_on_data
 from padfix.operators.shape_questions import rank_of
 
 _MOST = 16
@@ -67,14 +66,14 @@ def _is_along_images(scope: Scope, name: str, batch: int) -> bool:
 
 def _product(scope: Scope, node: NodeProto, batch: int) -> bool:
     """Whether the second factor, a list or a matrix, is made of images, or the first is a list of them."""
-    first, second = (depends_on_data(scope, name) for name in node.input[:2])
+    first, second = (depends_on_images(scope, name) for name in node.input[:2])
     if second and 0 < rank_of(scope, node.input[1]) <= 2:
         return first or _is_along_images(scope, node.input[1], batch)
     return first and rank_of(scope, node.input[0]) == 1
 
 
 def _dense(scope: Scope, node: NodeProto, batch: int) -> bool:
-    first, second = (depends_on_data(scope, name) for name in node.input[:2])
+    first, second = (depends_on_images(scope, name) for name in node.input[:2])
     if first and second:
         return True
     summed = [
@@ -94,7 +93,9 @@ def _equation(scope: Scope, node: NodeProto, batch: int) -> bool:
     if found is None:
         return False
     pairs = zip(node.input, found[0], strict=True)
-    of_images = [term for name, term in pairs if _is_along_images(scope, name, batch) and depends_on_data(scope, name)]
+    of_images = [
+        term for name, term in pairs if _is_along_images(scope, name, batch) and depends_on_images(scope, name)
+    ]
     return any(term[:1] != found[1][:1] for term in of_images)
 
 
@@ -102,7 +103,7 @@ def _laid_out(scope: Scope, node: NodeProto, batch: int) -> bool:
     """Whether a Flatten puts all images in one row."""
     axis, rank = attributes.integer(node, "axis", 1), rank_of(scope, node.input[0])
     return (
-        axis in (0, -rank) and _is_along_images(scope, node.input[0], batch) and depends_on_data(scope, node.input[0])
+        axis in (0, -rank) and _is_along_images(scope, node.input[0], batch) and depends_on_images(scope, node.input[0])
     )
 
 
@@ -110,7 +111,7 @@ def _turned(scope: Scope, node: NodeProto, batch: int) -> bool:
     perm = attributes.integers(node, "perm")
     if (perm and perm[0] == 0) or not _is_along_images(scope, node.input[0], batch):
         return False
-    return depends_on_data(scope, node.input[0]) and _is_result(scope, node.output[0])
+    return depends_on_images(scope, node.input[0]) and _is_result(scope, node.output[0])
 
 
 def _is_result(scope: Scope, name: str) -> bool:

@@ -15,6 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from padfix.files.model import Model
+from padfix.operators.batches import inputs_of_images
+from padfix.operators.inference import infer
 from padfix.process.apart import die_with_parent
 from padfix.runtimes.adapter import Request
 
@@ -101,7 +104,7 @@ def _image_by_image(
         return run(request)
     if any(node.op_type in _LAYERS_OVER_STEPS for node in model.graph.node) and keeps_steps(request):
         return run(request)
-    if len(fed) < len(request.feeds):
+    if any(name not in fed for name in _seeming_images(model, request)):
         # What some inputs leave open need be no number of images.
         with contextlib.suppress(RuntimeError):
             return run(request)
@@ -114,10 +117,19 @@ def _image_by_image(
 
 
 def _fed_by_images(model: Any, request: Request) -> frozenset[str]:
-    """Return the inputs of images: all of them, or those that leave open how many, where others tell their lengths."""
-    given = [value for value in model.graph.input if value.name in request.feeds]
+    """Return the inputs of images: all but weights, or those that leave open how many, where others tell it."""
+    seeming = _seeming_images(model, request)
+    given = [value for value in model.graph.input if value.name in seeming]
     of_open = [each.name for each in given if not all(_is_told(dim) for dim in each.type.tensor_type.shape.dim[:1])]
-    return frozenset(of_open or request.feeds)
+    return frozenset(of_open or seeming)
+
+
+def _seeming_images(model: Any, request: Request) -> frozenset[str]:
+    """Return the inputs that are no weights."""
+    if len(request.feeds) == 1:
+        return frozenset(request.feeds)
+    scope = next(iter(infer(Model(model))))
+    return frozenset(name for name in inputs_of_images(scope) if name in request.feeds)
 
 
 def _is_told(dimension: Any) -> bool:
