@@ -10,7 +10,7 @@ from padfix.operators.constant_chains import is_constant
 from padfix.operators.data_order import CHANNELS
 from padfix.operators.fused_layers import adds_as_many
 from padfix.operators.loaded_lengths import counted_lengths_differ
-from padfix.operators.picking_traits import ranked
+from padfix.operators.picking_traits import is_weight, ranked
 from padfix.operators.quantizers import is_between_bytes
 from padfix.operators.shape_questions import is_spread
 from padfix.targets.traits import COUNT, Traits
@@ -69,6 +69,7 @@ def layer_norm_traits(scope: Scope, node: NodeProto) -> Traits:
         "biased": len(node.input) > 2 and bool(node.input[2]),
         "behind-batch": None if rank is None else rank > 2 and axis in (1, 1 - rank),
         "gives-mean": any(node.output[1:]),
+        "numbers-computed": not all(is_weight(scope, name) for name in node.input[1:3] if name),
         "axis-from-end": axis < 0,
         "takes-batch": None if rank is None else axis in (0, -rank),
         "reduced-axes": None if rank is None or axis is None else min(rank - axis % rank, COUNT[-1]),

@@ -50,6 +50,7 @@ from padfix.rules.build.broadcast_forms import (
     summed_forms,
 )
 from padfix.rules.build.classical_forms import CLASSICAL_FORMS
+from padfix.rules.build.computed_norms import computed_layer_norm
 from padfix.rules.build.constant_forms import constant_form
 from padfix.rules.build.copied_lengths import copied_lengths, told_channels
 from padfix.rules.build.cut_columns import joined_as_volumes
@@ -424,7 +425,7 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "Transpose": _first(written_order, reshaped_forms, exchange_forms, moved_forms, pooled_forms, block_swaps),
     "Gemm": _first(copied_lengths, dense_forms),
     "MatMul": _first(copied_lengths, PLAIN_FORMS["MatMul"]),
-    "LayerNormalization": _first(whole_weights, layer_norm_forms, definition_forms),
+    "LayerNormalization": _first(whole_weights, layer_norm_forms, computed_layer_norm, definition_forms),
     "Gather": _first(
         part_forms, whole_forms, counted_axis_forms, single_forms, picking_forms, listed_forms, moved_forms, as_floats
     ),

@@ -42,7 +42,7 @@ MARKS = (
     "sums-dequantized-lines",  # Of the operators that reduce axes.
     "reduces-all",
     "asked-for-infinity",
-    "numbers-computed",  # Of BatchNormalization and InstanceNormalization: whether a scale or a mean is no constant.
+    "numbers-computed",  # Of norms of batches, instances and layers: whether a scale, bias or mean is no constant.
     "leaves-an-axis",  # Of Resize: whether an axis behind batch and channels keeps its length.
     "of-split-sequence",  # Of SequenceErase and SequenceInsert: whether a SplitToSequence gives the sequence.
     "middle-taps-below",  # Of Conv: whether the middle row of three by three taps lies below the image with its pads.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -62,6 +63,33 @@ def computed_instance_norm(site: Site) -> Form:
         why_not = Refusal("its factors are constant")
     # What the target has against the norm alone has forms of its own.
     return Form("factors of 1, and others behind it", _APART, write, why_not)
+
+
+def computed_layer_norm(site: Site) -> Iterator[Form]:
+    """Yield a LayerNormalization with factors of 1, and a product and a sum behind it."""
+    weighed = [known for place in (1, 2) if (known := site.input_type(place)) is not None]
+    shape = weighed[0].lengths if weighed else None
+
+    def write() -> Rewrite:
+        assert shape is not None
+        builder = site.builder()
+        data, *given = (builder.input(name) for name in site.node.input if name)
+        plain = [builder.constant(np.full(shape, each, _dtype(site)), "plain") for each in (1, 0)]
+        scaled = builder.op("Mul", [builder.original(copied(site.node), [data, *plain]), given[0]])
+        builder.output(site.node.output[0], builder.op("Add", [scaled, given[1]]) if len(given) > 1 else scaled)
+        return Rewrite(builder.build(), trials_of(site))
+
+    own = traits_of(site.scope, site.node) or {}
+    why_not = None
+    if not own.get("numbers-computed", True):
+        why_not = Refusal("its factors are constant")
+    elif any(site.node.output[1:]):
+        why_not = Refusal("its mean and deviation are read")
+    elif shape is None:
+        why_not = Refusal("how many factors it has is not known")
+    told = {**own, "numbers-computed": False, "biased": True}
+    operators: Operators = (("LayerNormalization", told), *_APART[: 1 + bool(site.input_name(2))])
+    yield Form("factors of 1, and others behind it", operators, write, why_not)
 
 
 def _why_not(site: Site) -> Refusal | None:
