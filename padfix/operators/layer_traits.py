@@ -9,6 +9,7 @@ from padfix.graph.scopes import Dimension, Scope
 from padfix.operators.constant_chains import is_constant
 from padfix.operators.data_order import CHANNELS
 from padfix.operators.fused_layers import adds_as_many
+from padfix.operators.lent_rows import lent_row
 from padfix.operators.loaded_lengths import counted_lengths_differ
 from padfix.operators.picking_traits import is_weight, ranked
 from padfix.operators.quantizers import is_between_bytes
@@ -38,6 +39,7 @@ def dense_traits(scope: Scope, node: NodeProto) -> Traits:
         "bias-spread": bias is not None and (bias.rank != 1 or (bias.shape == (1,) and columns != 1)),
         "between-bytes": is_between_bytes(scope, node),
         "adds-as-many": adds_as_many(scope, node),
+        "adds-lent-row": bool(lent_row(scope, node)),
         "counts-differ": counted_lengths_differ(scope, node),
     }
 

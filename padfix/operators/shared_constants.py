@@ -112,13 +112,13 @@ def _orders_of(scope: Scope, node: NodeProto, name: str) -> set[str]:
     if node.op_type == "Gather":
         return set()
     if node.op_type == "MatMul" and is_weight:
-        return {"Gemm"} if _becomes_gemm(scope, node) else set()
+        return {"Gemm"} if becomes_gemm(scope, node) else set()
     if node.op_type not in _TURNED or not is_weight or attributes.integer(node, "transB", 0):
         return {_AS_IT_IS}
     return {node.op_type, _AS_IT_IS} if name in node.input[2:] else {node.op_type}
 
 
-def _becomes_gemm(scope: Scope, node: NodeProto) -> bool:
+def becomes_gemm(scope: Scope, node: NodeProto) -> bool:
     """Whether a product with a matrix is summed with a matrix or a row, and read by nothing else."""
     given = node.output[0]
     readers = scope.consumers(given)

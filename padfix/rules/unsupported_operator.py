@@ -78,6 +78,7 @@ from padfix.rules.build.layer_forms import (
     listed_first,
     picking_forms,
 )
+from padfix.rules.build.lent_rows import lent_rows
 from padfix.rules.build.moved_forms import listed_forms, moved_forms, reshaped_forms
 from padfix.rules.build.node_forms import of_inputs
 from padfix.rules.build.norm_weights import whole_weights
@@ -376,7 +377,9 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "Scan": _first(scan_forms, _undecided),
     "Erf": _first(_by_itself, erf_forms),
     **dict.fromkeys(JOINING_TRUTHS, rows_first(logic_forms)),
-    "Add": rows_first(_first(narrowed_forms, apart_from_softplus, apart_forms, exchanged_forms, summed_forms)),
+    "Add": rows_first(
+        _first(lent_rows, narrowed_forms, apart_from_softplus, apart_forms, exchanged_forms, summed_forms)
+    ),
     "BatchNormalization": batch_norm_forms,
     "Clip": _first(_by_itself, clip_forms),
     "Cast": _first(PLAIN_FORMS["Cast"], cut_forms, long_forms, wrapped_forms),
@@ -423,7 +426,7 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "RoiAlign": roi_forms,
     "Round": round_forms,
     "Transpose": _first(written_order, reshaped_forms, exchange_forms, moved_forms, pooled_forms, block_swaps),
-    "Gemm": _first(copied_lengths, dense_forms),
+    "Gemm": _first(copied_lengths, lent_rows, dense_forms),
     "MatMul": _first(copied_lengths, PLAIN_FORMS["MatMul"]),
     "LayerNormalization": _first(whole_weights, layer_norm_forms, computed_layer_norm, definition_forms),
     "Gather": _first(
