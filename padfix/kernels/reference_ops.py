@@ -221,6 +221,11 @@ def _softsign(X: Array) -> Array:
     return np.asarray(X / (1 + np.abs(X)), X.dtype)
 
 
+def _softplus(X: Array) -> Array:
+    # onnx.reference 1.19 and 1.20 take the exponential of large numbers, which is infinite.
+    return np.asarray(np.logaddexp(0, X.astype(np.float64))).astype(X.dtype)
+
+
 def _gather_elements(data: Array, indices: Array, axis: int = 0) -> Array:
     # onnx.reference wants indices for all rows of the other axes.
     places = list(np.ogrid[tuple(slice(length) for length in indices.shape)])
@@ -238,6 +243,7 @@ SPEC_OPS: list[type[OpRun]] = [
     operator("GlobalMaxPool", _global_max_pool),
     operator("Mean", _mean),
     operator("Softsign", _softsign),
+    operator("Softplus", _softplus),
     operator("GatherElements", _gather_elements, "axis"),
     operator("STFT", stft, "onesided"),
     Pad,

@@ -33,5 +33,5 @@ def _added(scope: Scope, node: NodeProto) -> str:
     for place, name in enumerate(node.input if node.op_type == "Add" else ()):
         maker = scope.own_producer(name)
         if maker is not None and maker.op_type == "MatMul" and becomes_gemm(scope, maker):
-            return node.input[1 - place]
+            return str(node.input[1 - place])
     return ""

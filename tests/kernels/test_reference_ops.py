@@ -170,6 +170,14 @@ def test_local_response_normalization(size):
     np.testing.assert_allclose(got, in_onnx_runtime(model, X)[0], rtol=1e-5, atol=1e-6)
 
 
+def test_softplus_of_large_numbers_is_these():
+    """onnx.reference 1.19.1 and 1.20.0 give infinity."""
+    X = np.array([-1000, -20, 0, 20, 89, 1000], np.float32)
+    got = SpecEvaluator(one_node("Softplus", 13, X.shape)).run(None, {"X": X})[0]
+    assert got.dtype == np.float32
+    np.testing.assert_allclose(got, [0, np.exp(-20), np.log(2), 20, 89, 1000], rtol=1e-6)
+
+
 @pytest.mark.parametrize("op", ["Softmax", "LogSoftmax", "Hardmax"])
 @pytest.mark.parametrize("opset", [7, 11, 13])
 @pytest.mark.parametrize("attributes", [{}, {"axis": 2}, {"axis": 0}])
