@@ -23,7 +23,7 @@ NARROW = (TensorProto.INT8, TensorProto.INT16, TensorProto.UINT8, TensorProto.UI
 
 _COUNTED = (TensorProto.INT32, TensorProto.INT64)
 
-_WHOLE_HALVES = 2048
+WHOLE_HALVES = 2048
 """Up to where half precision holds all whole numbers."""
 
 PICKING_BY_PLACES = ("Gather", "GatherElements", "GatherND", "Scatter", "ScatterElements", "ScatterND")
@@ -52,7 +52,7 @@ def is_beyond_halves(scope: Scope, node: NodeProto) -> bool:
     known, divisor = scope.type_of(node.input[0]), worked_out(scope, node.input[1])
     if known is None or known.elem_type not in _COUNTED:
         return False
-    if divisor is None or not divisor.size or np.abs(divisor).max() > _WHOLE_HALVES or (divisor == 0).any():
+    if divisor is None or not divisor.size or np.abs(divisor).max() > WHOLE_HALVES or (divisor == 0).any():
         return True
     readers = scope.consumers(node.output[0])
     is_place = [each.op_type in PICKING_BY_PLACES and node.output[0] in each.input[1:2] for each in readers]
@@ -60,7 +60,22 @@ def is_beyond_halves(scope: Scope, node: NodeProto) -> bool:
         return False
     least, most = range_of(scope, node.input[0])
     sizes = np.abs(divisor.astype(np.int64))
-    return max(-least, most) > _WHOLE_HALVES or bool((sizes & (sizes - 1)).any())
+    return max(-least, most) > WHOLE_HALVES or bool((sizes & (sizes - 1)).any())
+
+
+def counts_beyond_halves(scope: Scope, node: NodeProto) -> bool:
+    """Whether a sum of floats adds whole numbers that halves do not hold, and integers are made of what it gives."""
+    known = scope.type_of(node.output[0])
+    if known is None or known.elem_type != TensorProto.FLOAT:
+        return False
+    added = [value for name in node.input if (value := scope.constant(name)) is not None and value.size]
+    if not any(np.abs(each).max() > WHOLE_HALVES and bool((each == np.trunc(each)).all()) for each in added):
+        return False
+    readers = scope.consumers(node.output[0])
+    while len(readers) == 1 and readers[0].op_type in LAYING_OUT:
+        readers = scope.consumers(readers[0].output[0])
+    made = [scope.type_of(each.output[0]) for each in readers if each.op_type == "Cast"]
+    return any(each is not None and each.elem_type in _COUNTED for each in made)
 
 
 def divides_by_power_of_two(scope: Scope, node: NodeProto) -> bool:
@@ -118,7 +133,7 @@ def _given_by(scope: Scope, node: NodeProto, depth: int) -> Bounds:
 
     if node.op_type in _KEEPING:
         return of(0)
-    if node.op_type == "Sub" and (by := _divisor_left_of(scope, node)):
+    if node.op_type == "Sub" and (by := divisor_left_of(scope, node)):
         size, given = max(abs(each) for each in _range_of(scope, by, depth + 1)), of(0)
         return (0 if given[0] >= 0 else 1 - size), (0 if given[1] <= 0 else size - 1)
     if node.op_type in _JOINING or node.op_type in _ARITHMETIC:
@@ -146,7 +161,7 @@ def _given_by(scope: Scope, node: NodeProto, depth: int) -> Bounds:
     return UNBOUNDED
 
 
-def _divisor_left_of(scope: Scope, node: NodeProto) -> str | None:
+def divisor_left_of(scope: Scope, node: NodeProto) -> str | None:
     """Return by what a difference is the rest of a division: less the product of the quotient with the divisor."""
     whole = scope.own_producer(node.input[1])
     quotient = scope.own_producer(whole.input[0]) if whole is not None and whole.op_type == "Mul" else None

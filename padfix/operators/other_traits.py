@@ -51,7 +51,7 @@ from padfix.operators.fused_layers import (
     takes_largest_off,
 )
 from padfix.operators.gates import divides_heads, product_traits
-from padfix.operators.integer_ranges import divides_by_power_of_two
+from padfix.operators.integer_ranges import counts_beyond_halves, divides_by_power_of_two
 from padfix.operators.joined_traits import joined_traits
 from padfix.operators.layer_traits import dense_traits, group_norm_traits, layer_norm_traits
 from padfix.operators.lent_rows import lent_row
@@ -228,6 +228,7 @@ def _sum(scope: Scope, node: NodeProto) -> Traits:
         "adds-to-convolution": adds_to_convolution(scope, node),
         **norm_traits(scope, node),
         "adds-as-many": adds_as_many(scope, node),
+        "counts-beyond-halves": counts_beyond_halves(scope, node),
         "adds-lent-row": bool(lent_row(scope, node)),
         "adds-as-many-channels": adds_as_many_as_channels(scope, node),
         "adds-to-column": adds_to_column(scope, node),

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from onnx import TensorProto
+from onnx import NodeProto, TensorProto
 
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope
 from padfix.operators.clip import clip_bounds
 from padfix.operators.constant_chains import is_constant, worked_out
+from padfix.operators.integer_ranges import divisor_left_of
 from padfix.operators.window import Shape
 
 _COUNTING = frozenset(
@@ -60,6 +61,15 @@ def _may_be_below_zero(scope: Scope, name: str, steps: int, seen: dict[str, bool
     return seen[name]
 
 
+def _added_to_its_rest(scope: Scope, node: NodeProto) -> str:
+    """Return what a sum adds to the rest of a division by just that, which is nearer to 0; nothing of others."""
+    for rest, divisor in (node.input, reversed(node.input)):
+        maker = scope.own_producer(rest)
+        if maker is not None and maker.op_type == "Sub" and divisor_left_of(scope, maker) == divisor:
+            return str(divisor)
+    return ""
+
+
 def _is_below_zero(scope: Scope, name: str, steps: int, seen: dict[str, bool]) -> bool:
     known, producer, told = scope.type_of(name), scope.producer(name), worked_out(scope, name)
     if told is not None:
@@ -73,6 +83,11 @@ def _is_below_zero(scope: Scope, name: str, steps: int, seen: dict[str, bool]) -
         return _may_be_below_zero(scope, read, steps - 1, seen)
 
     kind, given = producer.op_type, [each for each in producer.input if each]
+    if known is not None and known.elem_type in (TensorProto.INT32, TensorProto.INT64):
+        if kind == "Sub" and divisor_left_of(scope, producer):
+            return below(given[0])  # what is left of a division has the sign of what is divided
+        if kind == "Add" and (divisor := _added_to_its_rest(scope, producer)):
+            return below(divisor)
     if kind in _COUNTING or list(producer.output).index(name) in _POSITIONS_APART.get(kind, ()):
         return False
     if kind == "Mod":

@@ -21,6 +21,7 @@ DECLARED_MARKS = (
     "squares-for-whole-norm",  # Of Pow: whether it is part of a norm of all axes, or of all behind the first.
     "drops-batch",  # Of reductions: whether the first axis is gone behind them, and a layer works on images.
     "adds-lent-row",  # Of Gemm and Add: whether a product adds a row that the model is fed or gives, and uses for more.
+    "counts-beyond-halves",  # Of Add: whether it adds whole numbers above 2048 in floats, of which integers are made.
     "by-node",  # Of a sparse constant: whether a Constant holds it.
 )
 """Switches of constants, inputs and outputs, of bodies, and of a few operators by what they hold."""

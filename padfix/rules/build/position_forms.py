@@ -9,9 +9,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from onnx import TensorProto
+from onnx import TensorProto, helper
 
 from padfix.geometry.padding import effective_kernel
+from padfix.operators.integer_ranges import WHOLE_HALVES
 from padfix.operators.numbers import elements_of
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import window_traits
@@ -47,7 +48,7 @@ def position_forms(site: Site, window: Window) -> Iterator[Form]:
             yield _of_floats(site, window)
         if window.written.storage_order:
             yield _exchanged(site, window)
-        yield _largest_tap(site, window)
+        yield from _largest_taps(site, window)
 
 
 def _of_floats(site: Site, window: Window) -> Form:
@@ -98,8 +99,11 @@ def _exchanged(site: Site, window: Window) -> Form:
     return Form("positions by rows, exchanged behind it", (("MaxPool", window_traits(by_rows)),), write, why_not)
 
 
-def _largest_tap(site: Site, window: Window) -> Form:
-    """Return which tap of each window is the largest, the taps laid side by side by a convolution of 0 and 1."""
+def _largest_taps(site: Site, window: Window) -> Iterator[Form]:
+    """Yield which tap of each window is the largest, the taps laid side by side by a convolution of 0 and 1.
+
+    Where it stands is counted in floats, or in integers of 32 bits.
+    """
     known = site.input_type(0)
     lengths = known.lengths if known is not None and known.lengths is not None else ()
     kernel = tuple(each or 0 for each in window.kernel)
@@ -126,11 +130,32 @@ def _largest_tap(site: Site, window: Window) -> Form:
     if any(map(any, pairs)):
         operators = (("Pad", {**traits_of_pad(window, tuple(pairs)), "value": "finite"}), *operators)
     write = partial(_write_taps, site, window, kernel, begins, outputs)
-    return Form("the largest tap of each window", operators, write, why_not, _AMOUNTS_AS_INPUT_SINCE)
+    for counted, dtype in (("", np.float32), (", counted in integers", np.int32)):
+        name = f"the largest tap of each window{counted}"
+        yield Form(
+            name,
+            (*operators, *_counting(math.prod(lengths), dtype)),
+            partial(write, dtype=np.dtype(dtype)),
+            why_not,
+            _AMOUNTS_AS_INPUT_SINCE,
+        )
+
+
+def _counting(elements: int, dtype: type[np.generic]) -> Operators:
+    """Return what counts places up to a number of elements, in numbers of a type."""
+    if dtype == np.float32:
+        return (("Add", {"counts-beyond-halves": elements > WHOLE_HALVES}),)
+    whole: Traits = {"numbers": "integer", "type": "int32"}
+    return ("Mul", {**whole, "gate-second": False}), ("Div", {**whole, "by-power-of-two": False}), ("Add", whole)
 
 
 def _write_taps(
-    site: Site, window: Window, kernel: Sequence[int], begins: Sequence[int], out: Sequence[int]
+    site: Site,
+    window: Window,
+    kernel: Sequence[int],
+    begins: Sequence[int],
+    out: Sequence[int],
+    dtype: np.dtype[Any],
 ) -> Rewrite:
     case, builder = as_declared(site), site.builder()
     value = builder.input(site.input_name(0))
@@ -159,32 +184,43 @@ def _write_taps(
     is_kept = channels > 1
     planes = np.arange(math.prod(shape[:2])).reshape(-1, *[1] * is_kept, *[1] * window.rank) * math.prod(sizes)
     starts = np.indices(out).T * window.strides - np.array(begins)
-    first = builder.constant((planes + (starts @ steps).T).astype(np.float32), "first")
+    first = builder.constant((planes + (starts @ steps).T).astype(dtype), "first")
     moves = [step * dilation for step, dilation in zip(steps, window.dilations, strict=True)]
-    place = builder.op("Add", [_moved(builder, each, kernel, moves, is_kept=is_kept), first])
+    place = builder.op("Add", [_moved(builder, each, kernel, moves, dtype, is_kept=is_kept), first])
     counted = builder.op("Cast", [builder.reshaped(place, [*shape[:2], *out])], {"to": TensorProto.INT64})
     builder.output(site.node.output[1], counted)
     return Rewrite(builder.build(), (case,))
 
 
-def _moved(builder: FragmentBuilder, taps: Any, kernel: Sequence[int], moves: Sequence[int], *, is_kept: bool) -> Any:
-    """Return how far behind the first tap of its window the largest along axis 1 stands, as floats.
+def _moved(
+    builder: FragmentBuilder,
+    taps: Any,
+    kernel: Sequence[int],
+    moves: Sequence[int],
+    dtype: np.dtype[Any],
+    *,
+    is_kept: bool,
+) -> Any:
+    """Return how far behind the first tap of its window the largest along axis 1 stands.
 
     The number of a tap has the taps of each axis for digits: what is passed of the taps behind an axis as a whole is
     a step along it, and takes back the steps along the next one that it is counted by.
     """
     tap = builder.op("ArgMax", [taps], {"axis": 1, "keepdims": int(is_kept)})
-    number = builder.op("Cast", [tap], {"to": TensorProto.FLOAT})
+    number = builder.op("Cast", [tap], {"to": helper.np_dtype_to_tensor_dtype(dtype)})
 
     def times(value: Any, factor: float) -> Any:
-        weight = builder.constant(np.array(factor, np.float32), "factor")
+        weight = builder.constant(np.array(factor, dtype), "factor")
         return value if factor == 1 else builder.op("Mul", [value, weight])
 
     total = times(number, moves[-1])
     for axis in range(len(kernel) - 1):
         behind = math.prod(kernel[axis + 1 :])
         more = moves[axis] - kernel[axis + 1] * moves[axis + 1]
-        half = builder.op("Add", [number, builder.constant(np.array(0.5, np.float32), "half")])
-        passed = builder.op("Floor", [times(half, 1 / behind)])
+        if dtype.kind == "i":
+            passed = builder.op("Div", [number, builder.constant(np.array(behind, dtype), "behind")])
+        else:
+            half = builder.op("Add", [number, builder.constant(np.array(0.5, dtype), "half")])
+            passed = builder.op("Floor", [times(half, 1 / behind)])
         total = builder.op("Add", [total, times(passed, more)])
     return total
