@@ -512,3 +512,12 @@ def test_integers_of_32_bits_are_cast_and_multiplied(nodes: str, found: list[str
     padfix.convert(source, tmp_path / "out.onnx", target="qnn")
     assert types_of(tmp_path / "out.onnx") == found
     assert not padfix.check(tmp_path / "out.onnx", target="qnn").findings
+
+
+@pytest.mark.parametrize("axis", [-2, 1])
+def test_places_along_an_inner_axis_are_counted_however_it_is_told(axis: int, tmp_path: Path) -> None:
+    text = "(float[2,5,3] X) => (float V, int64 P) <int64[1] k = {2}> { V, P = TopK <axis = %d> (X, k) }"
+    source, result = saved(tmp_path, text % axis), tmp_path / "result.onnx"
+    padfix.convert(source, result, target="qnn")
+    assert "CumSum" in types_of(result)
+    assert not padfix.check(result, target="qnn").findings

@@ -117,7 +117,8 @@ def _counted_equals(site: Site, asking: Sequence[str]) -> Form:
         return Rewrite(builder.build(), trials_of(site), exact=True)
 
     since = _COMPARING_FLOATS_SINCE if asking == ("Equal",) else _COMPARING_ORDER_SINCE
-    own = {**(traits_of(site.scope, site.node) or {}), "axis-from-end": False, "gives-places": False}
+    from_begin: Traits = {"axis-from-end": False, "inner-axis-from-end": False, "gives-places": False}
+    own = {**(traits_of(site.scope, site.node) or {}), **from_begin}
     rank = axes + 1
     operators: Operators = (
         *((("Reshape", {"rank": axes}), ("Reshape", {"rank": len(shape)})) if is_moved else ()),
