@@ -45,7 +45,7 @@ def has_middle_taps_below(window: Window, pairs: Sequence[Pair | None]) -> bool 
         return False
     height, stride, dilation = window.sizes[0], window.strides[0], window.dilations[0]
     if rows is None:
-        return False  # of an open length by auto_pad, which pads no side by more than half of what the taps reach
+        return None
     begin, end = rows
     if end <= dilation:
         return False

@@ -6,12 +6,18 @@ import numpy as np
 from onnx import NodeProto
 
 from padfix.graph import attributes
+from padfix.graph.dependence import reached
 from padfix.graph.scopes import Scope
-from padfix.operators.elementwise import MOST_MOVES, MOVING
+from padfix.operators.elementwise import MOVING
 from padfix.targets.traits import Traits
 
 OVERLAP, SCORE = 3, 4
 """Which inputs limit how much boxes may overlap, and how little one may count."""
+
+
+_SHARES = ("Sigmoid", "Softmax")
+_JOINING = ("Concat", "Mul")
+"""Operators that give numbers above zero, and those that give such of nothing but such."""
 
 
 def suppression_traits(scope: Scope, node: NodeProto) -> Traits:
@@ -39,11 +45,17 @@ def _takes_no_overlap(scope: Scope, node: NodeProto) -> bool | None:
 
 
 def _is_share(scope: Scope, name: str) -> bool:
-    """Whether numbers are what a Sigmoid or Softmax gives, moved about by a few operators."""
-    for _ in range(MOST_MOVES + 1):
-        producer = scope.producer(name)
-        if producer is None or producer.op_type not in MOVING:
-            break
-        name = producer.input[0]
-    producer = scope.producer(name)
-    return producer is not None and producer.op_type in ("Sigmoid", "Softmax")
+    """Whether numbers are what a Sigmoid or Softmax gives, moved about, joined, sorted or multiplied."""
+
+    def made_of(given: str) -> list[str]:
+        producer = scope.producer(given)
+        if producer is None or producer.op_type in _SHARES:
+            return []
+        if producer.op_type in _JOINING:
+            return [*producer.input]
+        moves = producer.op_type in MOVING or (producer.op_type == "TopK" and given == producer.output[0])
+        return [producer.input[0]] if moves else []
+
+    found = reached([name], made_of)
+    ends = [scope.producer(given) for given in found if not made_of(given)]
+    return all(each is not None and each.op_type in _SHARES for each in ends)

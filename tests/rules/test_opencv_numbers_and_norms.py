@@ -78,13 +78,6 @@ def test_one_number_to_shift_by_stays(shift: np.ndarray, tmp_path: Path) -> None
     assert [node.op_type for node in written(graph, tmp_path, by=shift).node] == ["BitShift"]
 
 
-def test_windows_of_open_lengths_that_pad_alike_stay(tmp_path: Path) -> None:
-    graph = """(float[N,4,H,W] X) => (float[N,4,A,B] Y) {
-      Y = Conv <auto_pad = "SAME_UPPER", group = 4, strides = [2, 2]> (X, weights) }"""
-    model = written(graph, tmp_path, target=OLDER, weights=np.ones((4, 1, 3, 3), np.float32))
-    assert [node.op_type for node in model.node] == ["Conv"]
-
-
 def test_a_constant_without_elements_is_not_joined(tmp_path: Path) -> None:
     graph = "(int64[3] X) => (int64[a] Y) { Y = Concat <axis = 0> (X, e, X) }"
     (node,) = written(graph, tmp_path, e=np.zeros(0, np.int64)).node

@@ -120,6 +120,11 @@ def test_it_is_written_as_it_is_meant(nodes: str, given: str, target: str, expec
         ("p = MatMul (X, col) Y = Add (each, p)", "float[3,2,4] X", "5.0.0.93"),
         ("Y = Conv <pads = [1, 0, 1, 0], group = 2> (X, each_map)", "float[1,2,4,4] X", "5.0.0.93"),
         ("p = Sigmoid (S) Y = NonMaxSuppression (X, p, k)", "float[1,4,4] X, float[1,2,4] S", "5.0.0.93"),
+        (
+            "p = Sigmoid (S) q = Mul (p, p) r = Concat <axis = 1> (p, q) Y = NonMaxSuppression (X, r, k)",
+            "float[1,4,4] X, float[1,2,4] S",
+            "5.0.0.93",
+        ),
         ("d = Mul (X, two) e = Elu (d) Y = Mul (e, two)", "float[2,4] X", "4.14"),
         ("e = Exp (X) r = ReduceSum (e, one) Y = Div (e, r)", "float[2,4,3] X", "4.14"),
         ("e = Exp (X) r = ReduceSum (e, flat) l = Log (r) Y = Sub (e, l)", "float[2,4] X", "4.14"),
