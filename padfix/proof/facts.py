@@ -21,6 +21,7 @@ from padfix.operators.window import Window
 from padfix.operators.written import Place
 from padfix.proof.constants import constant_tensors
 from padfix.proof.executors import TensorSpec
+from padfix.proof.wanted_lengths import wanted_length
 
 # Operators whose output has the axes of their first input.
 _KEEPS_AXES = frozenset(
@@ -138,7 +139,7 @@ def named_texts(nodes: Iterable[NodeProto], tensors: Iterable[TensorProto] = ())
 
 
 def refine(specs: Sequence[TensorSpec], graph: GraphProto) -> list[TensorSpec]:
-    """Return the specs with ranks and channel counts that the first windowed operator behind an input asks for.
+    """Return the specs with ranks and lengths that the first operators behind an input ask for, as their weights tell.
 
     Only unknown and symbolic axes are filled in; declared lengths stay.
     """
@@ -176,6 +177,11 @@ def _refine(
                 axis = place if order is None else order[place]
                 if not isinstance(shape[axis], int):
                     shape[axis] = channels
+            told = None if shape is None else wanted_length(node, dims, len(shape))
+            if told is not None and shape is not None:
+                axis = told[0] if order is None else order[told[0]]
+                if not isinstance(shape[axis], int):
+                    shape[axis] = told[1]
             if not node.output or node.output[0] in seen:
                 continue
             if node.op_type == "Transpose":
