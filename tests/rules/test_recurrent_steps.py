@@ -197,3 +197,11 @@ def test_a_state_of_zeros_is_left_out_however_it_was_laid(laid: str, tmp_path: P
     padfix.convert(tmp_path / "model.onnx", tmp_path / "written.onnx", target="opencv")
     written = onnx.load(tmp_path / "written.onnx").graph
     assert {"GRU", "Shape", "Expand", "Pad"}.isdisjoint(node.op_type for node in written.node)
+
+
+def test_an_activation_that_a_target_lacks_has_a_form_of_its_own_in_the_steps(tmp_path: Path) -> None:
+    source, result = tmp_path / "model.onnx", tmp_path / "result.onnx"
+    onnx.save(layer("GRU", activations=["Softsign", "Tanh"]), source)
+    padfix.convert(source, result, target="qnn")
+    assert not {"GRU", "Softsign"} & {node.op_type for node in onnx.load(result).graph.node}
+    assert not padfix.check(result, target="qnn").findings

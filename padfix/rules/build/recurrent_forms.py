@@ -24,7 +24,7 @@ from padfix.rules.build.node_forms import as_node
 from padfix.rules.build.node_trials import trials_of
 from padfix.rules.build.objections import Operators
 from padfix.rules.build.pad_node import sliced
-from padfix.rules.build.recurrent_steps import form_in_steps
+from padfix.rules.build.recurrent_steps import forms_in_steps
 from padfix.rules.build.transposed import TO_THE_END
 from padfix.targets.traits import Traits
 
@@ -75,7 +75,7 @@ def recurrent_forms(site: Site) -> Iterator[Form]:
     yield _squeezed(site)
     yield _filled(site, behind_reshape=False)
     yield _filled(site, behind_reshape=True)
-    yield form_in_steps(site)
+    yield from forms_in_steps(site)
 
 
 def _runs_backwards(site: Site) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -65,6 +65,10 @@ _OPERATORS: Operators = (
     ("Sub", {"from-constant": False}),
     ("Mul", {"gate-second": False}),
 )
+
+
+_WITH_FORMS = ("Softplus", "Softsign", "ThresholdedRelu")
+"""Activations that are written in products, sums and exponentials where they stand."""
 
 
 @dataclass(frozen=True)
@@ -135,13 +139,14 @@ def _activations(node: NodeProto, directions: int) -> tuple[_Activation, ...] | 
     return tuple(found)
 
 
-def form_in_steps(site: Site) -> Form:
-    """Return a layer as its steps."""
+def forms_in_steps(site: Site) -> Iterator[Form]:
+    """Yield a layer as its steps, and then whatever the target has against activations that have forms of their own."""
     layer = _layer(site)
     used = [] if isinstance(layer, Refusal) else [one for each in layer.activations for one in each.operators]
     # What a target has against large numbers in a Tanh is mended where the Tanh stands.
     told = {"Tanh": {"gates-other-data": False, "bounded": True}, "HardSigmoid": {"gates-other-data": False}}
-    operators = (*_OPERATORS, *((each, told.get(each, {})) for each in sorted(set(used))))
+    activations = tuple((each, told.get(each, {})) for each in sorted(set(used)))
+    operators = _OPERATORS
     if isinstance(layer, _Layer) and layer.clip is not None:
         operators = (*operators, ("Clip", {}))
     if site.input_name(_LENGTHS) and site.constant(_LENGTHS) is None:
@@ -152,7 +157,10 @@ def form_in_steps(site: Site) -> Form:
         turns = recurrent_traits(site.scope, site.node)["over-batch"]
         operators = (*operators, ("Transpose", {**_TURNING, "rank": 3, "over-batch": turns}))
     why_not = layer if isinstance(layer, Refusal) else None
-    return Form("its steps written out", operators, partial(_written, site, layer), why_not)
+    write = partial(_written, site, layer)
+    yield Form("its steps written out", (*operators, *activations), write, why_not)
+    others = tuple(each for each in activations if each[0] not in _WITH_FORMS)
+    yield Form("its steps written out, with activations in other forms", (*operators, *others), write, why_not)
 
 
 def _layer(site: Site) -> _Layer | Refusal:
