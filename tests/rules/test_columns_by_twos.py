@@ -44,3 +44,17 @@ def test_there_is_a_further_column_of_zeros(text: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(("pads", "strides"), [("0, 0, 0, 1", "2, 2"), ("0, 1, 0, 0", "3, 3"), ("1, 0, 1, 0", "2, 2")])
 def test_others_are_right_as_they_are(text: str, pads: str, strides: str, tmp_path: Path) -> None:
     assert kernel_of(text, pads, strides, tmp_path).shape == (3, 2, 3, 1)
+
+
+@pytest.mark.parametrize(("channels", "strides", "columns"), [(32, 2, 10), (31, 2, 9), (32, 1, 9)])
+def test_strided_windows_of_nine_columns_get_a_tenth(channels: int, strides: int, columns: int, tmp_path: Path) -> None:
+    source, result = tmp_path / "model.onnx", tmp_path / "result.onnx"
+    node = f"Y = Conv <group = {channels}, strides = [{strides}, {strides}], pads = [4, 4, 4, 4]> (X, w)"
+    text = f'<ir_version: 8, opset_import: ["" : 17]> g (float[1,{channels},16,16] X) => (float Y) {{ {node} }}'
+    model = onnx.parser.parse_model(text)
+    weights = np.random.default_rng(0).standard_normal((channels, 1, 9, 9)).astype(np.float32)
+    model.graph.initializer.append(numpy_helper.from_array(weights, "w"))
+    onnx.save(model, source)
+    padfix.convert(source, result, target="qnn")
+    assert numpy_helper.to_array(onnx.load(result).graph.initializer[0]).shape[-1] == columns
+    assert not padfix.check(result, target="qnn").findings
