@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from onnx import NodeProto
 
 from padfix.graph import attributes
@@ -42,6 +43,7 @@ def constant_traits(scope: Scope, node: NodeProto) -> Traits:
     return {
         "of-tensor": _holds(node, ("value", "sparse_value")),
         "number-among-numbers": _holds(node, _ONE) and _stands_among_numbers(scope, node.output[0]),
+        "beyond-32-bits": _holds(node, _WHOLE) and _is_beyond_32_bits(scope, node.output[0]),
         "meets-integers": _holds(node, _WHOLE) and _meets_integers(scope, node.output[0]),
         "as-result": scope.parent is None and scope.is_output(node.output[0]),
         "of-gelu": _is_of_gelu(scope, node.output[0]),
@@ -90,6 +92,12 @@ def _is_whole(node: NodeProto | None) -> bool:
 
 def _holds(node: NodeProto, names: tuple[str, ...]) -> bool:
     return any(attributes.find(node, each) is not None for each in names)
+
+
+def _is_beyond_32_bits(scope: Scope, name: str) -> bool:
+    """Whether a constant holds a whole number that takes more than 32 bits with its sign."""
+    value, bounds = scope.constant(name), np.iinfo(np.int32)
+    return value is not None and bool(((value < bounds.min) | (value > bounds.max)).any())
 
 
 def _is_of_gelu(scope: Scope, name: str) -> bool:

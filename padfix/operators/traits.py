@@ -258,6 +258,8 @@ def window_traits(window: Window) -> Traits:
         "pads-before": any_of([None if pair is None else pair[0] > 0 for pair in pairs]),
         "leaves-a-rest": any_of([_leaves_a_rest(window, axis, pair) for axis, pair in enumerate(pairs)]),
         "tall-result": _is_tall(window.output_sizes()),
+        "one-line-result": _is_short(window.output_sizes(), 1, 1),
+        "two-column-result": _is_short(window.output_sizes(), 0, 2),
         "line-of-eights": keeps_line_of_eights(window, pairs),
         "middle-taps-below": has_middle_taps_below(window, pairs),
         "indices": window.has_indices,
@@ -281,6 +283,14 @@ def _is_tall(sizes: Shape) -> bool | None:
     if (rows is not None and rows <= _TALL) or (columns is not None and columns > _NARROW):
         return False
     return None if rows is None or columns is None else True
+
+
+def _is_short(sizes: Shape, rows: int, columns: int) -> bool | None:
+    """Whether a plane has no more than so many rows, or columns."""
+    if len(sizes) != _PLANE_AXES:
+        return False
+    most = zip(sizes, (rows, columns), strict=True)
+    return any_of([size <= length if isinstance(size, int) else None for size, length in most])
 
 
 def _leaves_a_rest(window: Window, axis: int, pair: Pair | None) -> bool | None:

@@ -16,6 +16,7 @@ DECLARED_MARKS = (
     # whether whole ones are taken together with other integers.
     "number-among-numbers",
     "meets-integers",
+    "beyond-32-bits",  # Of a Constant of whole numbers that are no tensor: whether one is beyond 32 bits.
     "counts-no-blocks",  # Of SpaceToDepth: whether an open length, taken for 0, is padded to no multiple of blocks.
     "ends-past-axes",  # Of Slice: whether it goes backwards to an end behind more elements than its data have axes.
     "squares-for-whole-norm",  # Of Pow: whether it is part of a norm of all axes, or of all behind the first.

@@ -50,6 +50,8 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "pads-before": SWITCH,
     "leaves-a-rest": SWITCH,
     "tall-result": SWITCH,
+    "one-line-result": SWITCH,  # Whether what a window gives is a plane of one row, or of one column.
+    "two-column-result": SWITCH,  # Whether it is a plane of two columns at the most.
     "last-strides-differ": SWITCH,
     "indices": SWITCH,
     "column-major": SWITCH,

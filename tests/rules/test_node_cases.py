@@ -149,6 +149,19 @@ SMALLER = ["Abs", "ReduceMax", "Greater", "Greater", "Where", "Where", "Mul"]
 
 
 @pytest.mark.parametrize(
+    ("size", "counts", "stays"),
+    [("1,9", 1, False), ("9,1", 0, False), ("9,2", 0, False), ("9,2", 1, True), ("2,9", 0, True), ("9,9", 1, True)],
+)
+def test_an_average_that_gives_a_line_is_no_pool_with_pads_for_qnn(
+    size: str, counts: int, stays: bool, tmp_path: Path
+) -> None:
+    pool = f"AveragePool <kernel_shape = [3, 3], pads = [1, 1, 1, 1], count_include_pad = {counts}>"
+    path = saved(tmp_path, f"(float[1,32,{size}] X) => (float[1,32,{size}] Y) {{ Y = {pool} (X) }}", 17)
+    padfix.convert(path, tmp_path / "out.onnx", target="qnn")
+    assert (types_of(tmp_path / "out.onnx") == ["AveragePool"]) is stays
+
+
+@pytest.mark.parametrize(
     ("op_type", "types"),
     [
         ("AveragePool", ["AveragePool", "Mul"]),

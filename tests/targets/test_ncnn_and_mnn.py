@@ -392,3 +392,11 @@ def test_ncnn_pads_halves_with_no_value(images: int, value: float, found: list[s
     assert [node.op_type for node in result.graph.node] == found
     assert not any(any(node.input[2:]) for node in result.graph.node)
     assert not padfix.check(tmp_path / "out.onnx", target="ncnn").findings
+
+
+@pytest.mark.parametrize(("end", "kind"), [(2**63 - 1, "value"), (2**31, "value"), (2**31 - 1, "value_ints")])
+def test_whole_numbers_beyond_32_bits_are_a_tensor_for_mnn(end: int, kind: str, tmp_path: Path) -> None:
+    nodes = f"e = Constant <value_ints = [{end}]> () Y = Slice (X, o, e, ax)"
+    padfix.convert(saved(nodes, tmp_path), tmp_path / "out.onnx", target="mnn")
+    (constant, _) = onnx.load(tmp_path / "out.onnx").graph.node
+    assert [each.name for each in constant.attribute] == [kind]
