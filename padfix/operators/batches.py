@@ -30,8 +30,8 @@ _WEIGHTS: Mapping[str, frozenset[int]] = {
 }
 """Places of the inputs of operators that hold the same for all images, which an input of the model may give."""
 
-_MATRIX = 2
-"""Axes of a matrix that a product takes for all images."""
+_MATRIX, _ROWS = 2, 3
+"""Axes of a matrix that a product takes for all images, and of the most that ncnn multiplies by one that is fed."""
 
 
 def is_of_another_batch(scope: Scope, name: str) -> bool | None:
@@ -136,7 +136,8 @@ def _takes_weight(scope: Scope, node: NodeProto, name: str) -> bool:
             depends_on_data(scope, other) for other in others
         )
     if node.op_type == "MatMul":
-        return name == node.input[1] and name != node.input[0] and known.rank <= _MATRIX
+        is_by_rows = all(rank is not None and rank <= _ROWS for rank in ranks)
+        return is_by_rows and name == node.input[1] and known.rank <= _MATRIX
     places = {place for place, each in enumerate(node.input) if each == name}
     return places <= _WEIGHTS.get(node.op_type, frozenset())
 

@@ -15,9 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from padfix.files.model import Model
-from padfix.operators.batches import inputs_of_images
-from padfix.operators.inference import infer
 from padfix.process.apart import die_with_parent
 from padfix.runtimes.adapter import Request
 
@@ -125,7 +122,13 @@ def _fed_by_images(model: Any, request: Request) -> frozenset[str]:
 
 
 def _seeming_images(model: Any, request: Request) -> frozenset[str]:
-    """Return the inputs that are no weights."""
+    """Return the inputs that are no weights; all of them in a script that shows a fault without padfix."""
+    try:
+        from padfix.files.model import Model
+        from padfix.operators.batches import inputs_of_images
+        from padfix.operators.inference import infer
+    except ImportError:
+        return frozenset(request.feeds)
     if len(request.feeds) == 1:
         return frozenset(request.feeds)
     scope = next(iter(infer(Model(model))))

@@ -109,7 +109,7 @@ def test_what_has_no_form_on_ncnn_is_declined(graph: str, tmp_path: Path) -> Non
     "graph",
     [
         "(float[2,4] A, float[2,4] B) => (float[2,2] Y) { b = Softmax (B) Y = Gemm <transB = 1> (A, b) }",
-        "(float[2,2] A, float[2,4] B) => (float[2,4] Y) { Y = MatMul (A, B) }",
+        "(float[2,2] A, float[2,4] B) => (float[2,4] Y) { b = Softmax (B) Y = MatMul (A, b) }",
         "(float[2] X) => (float[2] Y) <float[2,2] w = {1, 2, 3, 4}> { Y = MatMul (X, w) }",
         "(float[2,4] X) => (float[2,4] Y) <float[2,2] w = {1, 2, 3, 4}> { Y = MatMul (w, X) }",
         '(float[2,4] A, float[2,4] B) => (float[2,2] Y) { Y = Einsum <equation = "ij,kj->ik"> (A, B) }',
@@ -128,6 +128,7 @@ def test_images_that_are_mixed_are_declined_where_each_is_taken_by_itself(graph:
     "graph",
     [
         "(float[2,3,4] A, float[2,4,5] B) => (float[2,3,5] Y) { Y = MatMul (A, B) }",
+        "(float[2,2] A, float[2,4] B) => (float[2,4] Y) { Y = MatMul (A, B) }",
         "(float[2,4] A, float[2,4] B) => (float[2,2] Y) { Y = Gemm <transB = 1> (A, B) }",
         '(float[2,4] A, float[2,4] B) => (float[2] Y) { Y = Einsum <equation = "ij,ij->i"> (A, B) }',
         """(float[2,3,4] X) => (float[2,3,4] Y) {
