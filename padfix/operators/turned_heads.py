@@ -5,6 +5,7 @@ from __future__ import annotations
 from onnx import NodeProto
 
 from padfix.graph import attributes
+from padfix.graph.dependence import reached
 from padfix.graph.scopes import Scope, normal_domain
 from padfix.operators.elementwise import ELEMENTWISE
 
@@ -57,12 +58,13 @@ def _turns(node: NodeProto) -> bool:
 
 def _before(scope: Scope, name: str, passed: set[str] | frozenset[str]) -> list[NodeProto]:
     """Return the nodes that give data, before any of the operators that are passed over."""
-    found, names, seen = [], [name], {name}
-    while names:
-        producer = scope.own_producer(names.pop())
-        if producer is not None and producer.op_type in passed and not normal_domain(producer.domain):
-            names.extend({each for each in producer.input if each} - seen)
-            seen.update(producer.input)
-        elif producer is not None:
-            found.append(producer)
-    return found
+
+    def is_passed(node: NodeProto) -> bool:
+        return node.op_type in passed and not normal_domain(node.domain)
+
+    def made_of(given: str) -> list[str]:
+        maker = scope.own_producer(given)
+        return [each for each in maker.input if each] if maker is not None and is_passed(maker) else []
+
+    makers = (scope.own_producer(given) for given in reached([name], made_of))
+    return [each for each in makers if each is not None and not is_passed(each)]

@@ -95,13 +95,14 @@ def _image_by_image(
     import onnx
 
     model = onnx.load_from_string(request.model)
-    fed = _fed_by_images(model, request)
+    seeming = _seeming_images(model, request)
+    fed = _fed_by_images(model, seeming)
     batch = _batch_of(request, fed, moves=any(node.op_type in _MOVING for node in model.graph.node))
     if batch is None:
         return run(request)
     if any(node.op_type in _LAYERS_OVER_STEPS for node in model.graph.node) and keeps_steps(request):
         return run(request)
-    if any(name not in fed for name in _seeming_images(model, request)):
+    if fed < seeming:
         # What some inputs leave open need be no number of images.
         with contextlib.suppress(RuntimeError):
             return run(request)
@@ -113,9 +114,8 @@ def _image_by_image(
     return [np.concatenate(each, axis=axis or 0) for each, axis in zip(zip(*images, strict=True), axes, strict=True)]
 
 
-def _fed_by_images(model: Any, request: Request) -> frozenset[str]:
+def _fed_by_images(model: Any, seeming: frozenset[str]) -> frozenset[str]:
     """Return the inputs of images: all but weights, or those that leave open how many, where others tell it."""
-    seeming = _seeming_images(model, request)
     given = [value for value in model.graph.input if value.name in seeming]
     of_open = [each.name for each in given if not all(_is_told(dim) for dim in each.type.tensor_type.shape.dim[:1])]
     return frozenset(of_open or seeming)
@@ -123,13 +123,13 @@ def _fed_by_images(model: Any, request: Request) -> frozenset[str]:
 
 def _seeming_images(model: Any, request: Request) -> frozenset[str]:
     """Return the inputs that are no weights; all of them in a script that shows a fault without padfix."""
+    if len(request.feeds) == 1:
+        return frozenset(request.feeds)
     try:
         from padfix.files.model import Model
         from padfix.operators.batches import inputs_of_images
         from padfix.operators.inference import infer
     except ImportError:
-        return frozenset(request.feeds)
-    if len(request.feeds) == 1:
         return frozenset(request.feeds)
     scope = next(iter(infer(Model(model))))
     return frozenset(name for name in inputs_of_images(scope) if name in request.feeds)

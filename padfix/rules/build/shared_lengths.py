@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from padfix.graph import attributes
+from padfix.operators.equations import parts_of
 from padfix.operators.quantizers import QUANTIZERS
 from padfix.rules.base import Site
 
@@ -74,12 +75,11 @@ def _of_joined(site: Site, ranks: Ranks) -> list[list[Axis]]:
 
 def _of_equation(site: Site, ranks: Ranks) -> list[list[Axis]]:
     """Return the axes that an equation of Einsum gives one letter; none where it has an ellipsis."""
-    equation = attributes.text(site.node, "equation").replace(" ", "")
-    terms = equation.split("->")[0].split(",")
-    if "." in equation:
+    factors, _ = parts_of(attributes.text(site.node, "equation"))
+    if any("." in each for each in factors):
         return []
     groups: dict[str, list[Axis]] = {}
-    for position, term in enumerate(terms):
+    for position, term in enumerate(factors):
         for axis, letter in enumerate(term):
             groups.setdefault(letter, []).append((position, axis))
     return list(groups.values())
