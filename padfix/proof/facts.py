@@ -6,22 +6,22 @@ that make sense. Both are written in the graph, next to the input.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, numpy_helper
 
 from padfix.graph import attributes
-from padfix.graph.scopes import Dimension, ValueType, all_nodes, bodies_of
+from padfix.graph.scopes import Dimension, ValueType, all_nodes, bodies_of, normal_domain
 from padfix.operators.reading import is_resampling, read_at
 from padfix.operators.resample import input_roles
 from padfix.operators.schemas import DRAWS
+from padfix.operators.shared_lengths import shared_lengths
 from padfix.operators.transposed import TransposedWindow
 from padfix.operators.window import Window
 from padfix.operators.written import Place
 from padfix.proof.constants import constant_tensors
 from padfix.proof.executors import TensorSpec
-from padfix.proof.wanted_lengths import wanted_length
 
 # Operators whose output has the axes of their first input.
 _KEEPS_AXES = frozenset(
@@ -172,16 +172,14 @@ def _refine(
             rank, channels, channels_last = _wanted(node, dims)
             if rank is not None and shape is None:
                 shape = [None] * rank
-            if channels is not None and shape is not None and len(shape) > 1:
-                place = len(shape) - 1 if channels_last else 1
-                axis = place if order is None else order[place]
-                if not isinstance(shape[axis], int):
-                    shape[axis] = channels
-            told = None if shape is None else wanted_length(node, dims, len(shape))
-            if told is not None and shape is not None:
-                axis = told[0] if order is None else order[told[0]]
-                if not isinstance(shape[axis], int):
-                    shape[axis] = told[1]
+            if shape is not None:
+                told = list(_told_lengths(node, dims, len(shape)))
+                if channels is not None and len(shape) > 1:
+                    told.append((len(shape) - 1 if channels_last else 1, channels))
+                for place, length in told:
+                    axis = place if order is None else order[place]
+                    if not isinstance(shape[axis], int):
+                        shape[axis] = length
             if not node.output or node.output[0] in seen:
                 continue
             if node.op_type == "Transpose":
@@ -200,6 +198,23 @@ def _refine(
             seen.add(node.output[0])
             queue.append((node.output[0], following))
     return replace(spec, shape=None if shape is None else tuple(shape))
+
+
+def _told_lengths(node: NodeProto, dims: Mapping[str, tuple[int, ...]], rank: int) -> Iterator[tuple[int, int]]:
+    """Yield axes of the data of an operator without windows, and the lengths that its constants and attributes tell."""
+    if normal_domain(node.domain):
+        return
+    shapes = {position: dims[name] for position, name in enumerate(node.input) if position and name in dims}
+    ranks = {position: len(shape) for position, shape in shapes.items()}
+    for axes, may_be_one in shared_lengths(node, {0: rank, **ranks}):
+        lengths = (shapes[position][axis] for position, axis in axes if position in shapes)
+        length = next((each for each in lengths if each > 1 or not may_be_one), None)
+        if length is not None:
+            yield from ((axis, length) for position, axis in axes if not position)
+    pieces = attributes.integers(node, "split") if node.op_type == "Split" else None
+    axis = attributes.integer(node, "axis", 0)
+    if pieces and -rank <= axis < rank:
+        yield axis % rank, sum(pieces)
 
 
 def _wanted(node: NodeProto, dims: Mapping[str, tuple[int, ...]]) -> tuple[int | None, int | None, bool]:

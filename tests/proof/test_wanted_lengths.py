@@ -31,6 +31,9 @@ from padfix.proof.facts import refine
             ("a", 5, "c"),
         ),
         ("a,4,c", "float[5,7] w", "Y = MatMul (X, w)", 17, ("a", 4, 5)),
+        ("a,b,c,d", "float[3,1,5,7] w", "Y = MatMul (X, w)", 17, (3, "b", "c", 5)),
+        ("a,b,c", "float[4,5] w", "Y = RMSNormalization <axis = -2> (X, w)", 23, ("a", 4, 5)),
+        ("a,b", "float[4,5] w", 'Y = Einsum <equation = "ij,kj->ik"> (X, w)', 17, ("a", 5)),
         ("a,b,c", "float[5,7] w", "Y = MatMul (w, X)", 17, ("a", "b", "c")),
     ],
 )

@@ -20,11 +20,11 @@ from padfix.operators.constant_chains import holds_zeros, leaves_of
 from padfix.operators.elementwise import ELEMENTWISE, REDUCTIONS
 from padfix.operators.reading import operator_of, read
 from padfix.operators.recurrent_layers import RECURRENT
+from padfix.operators.shared_lengths import shared_lengths
 from padfix.operators.table import CONTRIB
 from padfix.operators.window import Window
 from padfix.rules.base import Site, Trial, TrialInput
 from padfix.rules.build.contrib_roles import CONTRIB_ROLES
-from padfix.rules.build.shared_lengths import shared_lengths
 from padfix.rules.build.trial_roles import ROLES, Wanted
 
 OPEN_LENGTH = 2
@@ -38,9 +38,6 @@ _LARGEST_AXIS = 1 << 20
 
 _UNKNOWN_SIZE = 6
 """Length of an axis that is only known at run time, in a trial: divisible by 2 and 3."""
-
-_FEATURES = 2
-"""The axis of a recurrent layer's data that is as long as the rows of its weights."""
 
 _SHORT_SIZE = 5
 """Length to which axes are cut that the operator treats all alike."""
@@ -124,15 +121,17 @@ def _fitted(
     if site.node.op_type in (*CUT_ALIKE, "PRelu"):
         return _fitted_from_last(known, shapes)
     fitted = {position: list(shape) for position, shape in shapes.items()}
-    for alike in shared_lengths(site, {position: len(shape) for position, shape in shapes.items()}):
+    for axes, may_be_one in shared_lengths(site.node, {position: len(shape) for position, shape in shapes.items()}):
         told: dict[int, Dimension] = {}
-        for position, axis in alike:
+        for position, axis in axes:
             declared_shape = None if (type_ := known.get(position)) is None else type_.shape
-            if declared_shape is not None and len(declared_shape) == len(shapes[position]):
+            if declared_shape is None:
+                told[position] = None
+            elif len(declared_shape) == len(shapes[position]):
                 told[position] = declared_shape[axis]
-        lengths = (shapes[place][axis] for place, axis in alike if isinstance(told.get(place), int))
-        length = next(lengths, None)
-        for position, axis in alike:
+        lengths = (shapes[place][axis] for place, axis in axes if isinstance(told.get(place), int))
+        length = next((each for each in lengths if each > 1 or not may_be_one), None)
+        for position, axis in axes:
             if length is not None and position in told and not isinstance(told[position], int):
                 fitted[position][axis] = length
     return {position: tuple(shape) for position, shape in fitted.items()}
@@ -252,10 +251,6 @@ def _run_time_size(site: Site, axis: int, rank: int) -> int:
         return max(_UNKNOWN_SIZE, 1 + int(np.max(0 if number is None else number, initial=0)))
     if site.node.op_type == "Squeeze" and axis in (attributes.integers(site.node, "axes") or []):
         return 1
-    if site.node.op_type in RECURRENT and axis == _FEATURES:
-        weights = site.input_type(1)
-        length = weights.shape[-1] if weights is not None and weights.shape else None
-        return length if isinstance(length, int) else _UNKNOWN_SIZE
     return (_channels(site) if axis == 1 else None) or _UNKNOWN_SIZE
 
 
