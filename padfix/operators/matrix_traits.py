@@ -42,6 +42,7 @@ def matrix_traits(scope: Scope, node: NodeProto) -> Traits:
         "squares": len(node.input) > 1 and len(set(node.input)) == 1,
         "counts-differ": counted_lengths_differ(scope, node),
         "by-fewer-constants": _is_by_fewer_constants(scope, node),
+        "open-rows-by-several": _are_open_rows_by_several(scope, node),
         "numbers-images": gives_each_image_its_own(scope, node, MATRIX),
     }
 
@@ -94,3 +95,14 @@ def _is_by_fewer_constants(scope: Scope, node: NodeProto) -> bool:
     number = math.prod(matrices.lengths[:-2])
     lengths = None if result is None else result.lengths
     return number > 1 and (lengths is None or math.prod(lengths[:-2]) != number)
+
+
+def _are_open_rows_by_several(scope: Scope, node: NodeProto) -> bool:
+    """Whether several constant matrices multiply one of three axes or fewer, or maybe one, not all of it told."""
+    rows, matrices = (scope.type_of(name) for name in node.input[:2])
+    if rows is None or rows.shape is None or not 1 < len(rows.shape) <= MATRIX + 1 or rows.lengths is not None:
+        return False
+    if matrices is None or matrices.rank != MATRIX + 1 or depends_on_data(scope, node.input[1]):
+        return False
+    several, batch = (known.shape[0] if known.rank == MATRIX + 1 and known.shape else 1 for known in (matrices, rows))
+    return several != 1 and (batch == 1 or not isinstance(batch, int))

@@ -37,6 +37,12 @@ _MOST_BETWEEN = 8
 
 _BYTES: Mapping[int, str] = {TensorProto.INT8: "signed", TensorProto.UINT8: "unsigned"}
 
+_SHORT_FLOATS = (
+    *(TensorProto.BFLOAT16, TensorProto.FLOAT8E4M3FN, TensorProto.FLOAT8E4M3FNUZ),
+    *(TensorProto.FLOAT8E5M2, TensorProto.FLOAT8E5M2FNUZ),
+)
+"""Floats that have fewer digits than those of 16 bits that all know."""
+
 _FLOATS: Mapping[int, str] = {TensorProto.FLOAT16: "half", TensorProto.BFLOAT16: "half", TensorProto.DOUBLE: "double"}
 
 
@@ -72,6 +78,9 @@ def type_of_data(scope: Scope, node: NodeProto) -> dict[str, Trait]:
     place = 1 if node.op_type == "Where" else 0
     known = scope.type_of(node.input[place]) if place < len(node.input) else None
     told: dict[str, Trait] = {} if known is None or not known.elem_type else {"type": name_of(known.elem_type)}
+    if node.op_type in ("Cast", "CastLike"):
+        given = scope.type_of(node.output[0])
+        told["gives-short-floats"] = given is not None and given.elem_type in _SHORT_FLOATS
     return {**told, "doubles-of-floats": computes_in_widened(scope, node)}
 
 

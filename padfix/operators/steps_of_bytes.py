@@ -12,6 +12,7 @@ from padfix.graph.dependence import reached
 from padfix.graph.scopes import Scope
 from padfix.operators.bytes_among_floats import moved_from, moved_to
 from padfix.operators.numbers import bytes_of
+from padfix.operators.padded_bytes import PADDING, pads_line_of_bytes
 from padfix.targets.traits import Traits
 
 OPERATOR_OF_BYTES = "QLinearConv"
@@ -26,7 +27,8 @@ def is_of_quantizer(scope: Scope, node: NodeProto) -> bool:
 def byte_traits(scope: Scope, node: NodeProto) -> Traits:
     """Return of which bytes the data of a node are, and whether the model makes them."""
     kind = bytes_of(scope, "".join(node.input[1:2] if node.op_type == "Where" else node.input[:1]))
-    return {"bytes": kind, "of-quantizer": kind != "none" and is_of_quantizer(scope, node)}
+    found: Traits = {"bytes": kind, "of-quantizer": kind != "none" and is_of_quantizer(scope, node)}
+    return found | {"pads-line-of-bytes": pads_line_of_bytes(scope, node)} if node.op_type in PADDING else found
 
 
 def _byte_makers(scope: Scope, name: str) -> list[NodeProto | None]:

@@ -34,7 +34,17 @@ def suppression_traits(scope: Scope, node: NodeProto) -> Traits:
         "limits-as-numbers": any(each is not None and each.shape == () for each in limits),
         "of-positive": _is_share(scope, node.input[1]),
         "takes-no-overlap": _takes_no_overlap(scope, node),
+        "open-images-alone": _are_images_open_alone(scope, node),
     }
+
+
+def _are_images_open_alone(scope: Scope, node: NodeProto) -> bool:
+    """Whether how many boxes an image has is told, and how many images there are is not."""
+    boxes = scope.type_of(node.input[0])
+    if boxes is None or not boxes.shape:
+        return False
+    images, *others = (isinstance(length, int) for length in boxes.shape)
+    return not images and all(others)
 
 
 def _takes_no_overlap(scope: Scope, node: NodeProto) -> bool | None:

@@ -130,6 +130,8 @@ class UnsupportedPad(TargetRule):
                 yield _filled(site, added, cuts, written, is_for_all=is_for_all)
         if mode == "constant":
             yield from padded_as_volumes(site, plain, added, cut, _value_of(site))
+            if traits.get("pads-line-of-bytes"):
+                yield _beside_another(site, plain, added, cut)
             yield _joined_about(site, added, cut)
         if mode != "constant":
             yield Form("one Gather an axis", TAKING, lambda: _taken(site, amounts, mode), why_not)
@@ -321,6 +323,26 @@ def _at_both_ends(site: Site, added: list[int], sizes: Mapping[int, int]) -> Rew
     kept = {axis: range(1, 1 + size + added[half + axis]) for axis, size in sizes.items()}
     builder.output(site.node.output[0], taken(builder, padded, kept))
     return Rewrite(builder.build(), _trials(site, half), exact=True)
+
+
+def _beside_another(site: Site, plain: Traits, added: list[int], cut: list[int]) -> Form:
+    """Return a Pad of another axis as well, by an element that a Slice leaves out."""
+    half = len(added) // 2
+    free = [axis for axis in range(half) if not added[axis] and not added[half + axis]]
+    both = [amount + (place - half in free[-1:]) for place, amount in enumerate(added)]
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        node, more = _whole_node(site, builder, both)
+        padded = builder.original(node, [builder.input(site.input_name(0)), *more])
+        builder.output(site.node.output[0], sliced(builder, padded, [0], [-1], free[-1:]))
+        return Rewrite(builder.build(), _trials(site, half), exact=True)
+
+    ends = axes_padded_behind(site.scope, site.node, both) if half else []
+    padding: Traits = {**plain, **outer_traits(both), "pads-line-of-bytes": False, "end-alone": bool(ends)}
+    operators: Operators = (("Pad", padding), ("Slice", {"behind-window": False}))
+    why_not = None if free and not any(cut) else Refusal("it pads all axes, or cuts some")
+    return Form("a Pad of another axis as well, and a Slice", operators, write, why_not)
 
 
 def _written_out(

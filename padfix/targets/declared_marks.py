@@ -7,6 +7,7 @@ DECLARED_MARKS = (
     "unread-constant",
     "read-constant",
     "elements-apart",
+    "empty-constant",  # Of constants: whether one that something reads has no elements.
     "nameless-copied",  # Of inputs of the model: whether open lengths have no name that a Reshape copies or tells.
     "beside-numbers",  # Of windows: whether an input or a result of the model has a number for its name.
     "of-nothing",  # Of inputs and outputs of the model: whether they have no elements.
@@ -21,6 +22,9 @@ DECLARED_MARKS = (
     "ends-past-axes",  # Of Slice: whether it goes backwards to an end behind more elements than its data have axes.
     "squares-for-whole-norm",  # Of Pow: whether it is part of a norm of all axes, or of all behind the first.
     "drops-batch",  # Of reductions: whether the first axis is gone behind them, and a layer works on images.
+    "open-rows-by-several",  # Of MatMul: whether several constant matrices multiply rows of open length.
+    "open-images-alone",  # Of NonMaxSuppression: whether how many boxes is told, and of how many images is not.
+    "gives-short-floats",  # Of Cast and CastLike: whether they give bfloat16 or floats of 8 bits.
     "adds-lent-row",  # Of Gemm and Add: whether a product adds a row that the model is fed or gives, and uses for more.
     "counts-beyond-halves",  # Of Add: whether it adds whole numbers above 2048 in floats, of which integers are made.
     "by-node",  # Of a sparse constant: whether a Constant holds it.

@@ -11,6 +11,7 @@ QUANTIZER_MARKS = (
     "bytes-apart",
     "of-quantizer",  # Of what moves bytes: whether a QuantizeLinear in the model makes them.
     "behind-cut-sum",
+    "pads-line-of-bytes",  # Of Pad and CenterCropPad: whether they pad one axis alone, of one dequantized element.
     "leaves-floats-over",  # Of QuantizeLinear: whether it is of a row of floats whose number is no multiple of 128.
     # Of DequantizeLinear: whether the bytes are what a QuantizeLinear gives, and whether they are made of floats that
     # something else than a convolution computes, and read by what computes with floats, and is no layer of images.

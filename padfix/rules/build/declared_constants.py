@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,7 +40,7 @@ class ConstantKind:
 
 
 def constant_kinds(scope: Scope, container: _Container) -> Iterator[ConstantKind]:
-    """Yield the defaults of inputs, the initializers that nothing reads, and what holds its elements one by one."""
+    """Yield the defaults of inputs, the initializers that nothing reads, and others by what they hold, and how."""
     held = () if isinstance(container, FunctionProto) else tuple(container.initializer)
     defaults = tuple((each.name, each.data_type) for each in held if not scope.is_fixed(each.name))
     unread = [each for each in held if scope.is_fixed(each.name) and not scope.is_used(each.name)]
@@ -71,14 +71,21 @@ def constant_kinds(scope: Scope, container: _Container) -> Iterator[ConstantKind
     out = "padfix convert --target {} leaves it out."
     types = tuple((each.name, each.data_type) for each in unread)
     yield ConstantKind("unread-constant", "initializer", "Nothing reads {!r}.", out, types, forget)
-    yield _wide_integers(scope, container, held)
+    given = _read_constants(scope, held)
+    is_integer = {name: not any("Linear" in each.op_type for each in scope.consumers(name)) for name in given}
+    integers = tuple(name for name, is_meant in is_integer.items() if is_meant)
+    hint = "padfix convert --target {} writes it with 64 bits, and a Cast behind it."
+    yield _widened(scope, container, given, integers, ("read-constant", "{!r} can't be one.", hint, np.int64))
+    empty = tuple(name for name, tensor in given.items() if 0 in tensor.dims)
+    hint = "padfix convert --target {} writes it in single precision, and a Cast behind it."
+    yield _widened(scope, container, given, empty, ("empty-constant", "{!r} has no elements.", hint, np.float32))
     apart = tuple((name, tensor.data_type) for name, tensor in _written_apart(scope, held))
     says, hint = "The elements of {!r} are written one by one.", "padfix convert --target {} writes them as bytes."
     yield ConstantKind("elements-apart", "constant", says, hint, apart, as_bytes)
 
 
-def _wide_integers(scope: Scope, container: _Container, held: Collection[TensorProto]) -> ConstantKind:
-    """Return the integers that something reads, and that fit 64 bits; what quantizes has rules of its own."""
+def _read_constants(scope: Scope, held: Collection[TensorProto]) -> dict[str, TensorProto]:
+    """Return the constants that something reads."""
     given = {
         node.output[0]: attribute.t
         for node in scope.nodes
@@ -86,11 +93,18 @@ def _wide_integers(scope: Scope, container: _Container, held: Collection[TensorP
         if node.op_type == "Constant" and attribute.name == "value" and node.output
     }
     given |= {each.name: each for each in held if scope.is_fixed(each.name)}
-    types = tuple(
-        (name, tensor.data_type)
-        for name, tensor in given.items()
-        if (readers := scope.consumers(name)) and not any("Linear" in each.op_type for each in readers)
-    )
+    return {name: tensor for name, tensor in given.items() if scope.consumers(name)}
+
+
+def _widened(
+    scope: Scope,
+    container: _Container,
+    given: Mapping[str, TensorProto],
+    meant: Collection[str],
+    said: tuple[str, str, str, type[np.generic]],
+) -> ConstantKind:
+    """Return the constants that are ``meant`` of those given, each to be held in a wider type with a Cast behind it."""
+    mark, says, hint, dtype = said
 
     def widen(names: Collection[str]) -> None:
         casts = []
@@ -99,7 +113,7 @@ def _wide_integers(scope: Scope, container: _Container, held: Collection[TensorP
             while any(each.defines(wide) for each in (scope, *scope.bodies)):
                 wide += "_"
             casts.append(helper.make_node("Cast", [wide], [name], wide, to=tensor.data_type))
-            tensor.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(tensor).astype(np.int64), wide))
+            tensor.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(tensor).astype(dtype), wide))
             if (node := scope.producer(name)) is not None:
                 node.output[0] = wide
         first = sum(node.op_type == "Constant" for node in container.node)
@@ -107,8 +121,8 @@ def _wide_integers(scope: Scope, container: _Container, held: Collection[TensorP
         del container.node[:]
         container.node.extend([*kept[:first], *casts, *kept[first:]])
 
-    says, hint = "{!r} can't be one.", "padfix convert --target {} writes it with 64 bits, and a Cast behind it."
-    return ConstantKind("read-constant", "constant", says, hint, types, widen, moves=True)
+    types = tuple((name, given[name].data_type) for name in meant)
+    return ConstantKind(mark, "constant", says, hint, types, widen, moves=True)
 
 
 def _written_apart(scope: Scope, held: Collection[TensorProto]) -> Iterator[tuple[str, TensorProto]]:

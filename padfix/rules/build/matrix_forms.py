@@ -23,6 +23,9 @@ from padfix.targets.traits import Traits
 if TYPE_CHECKING:
     from padfix.graph.fragment_builder import FragmentBuilder
 
+_VOLUMES = 4
+"""Axes of matrices that are counted by two."""
+
 
 def matrix_forms(site: Site) -> Iterator[Form]:
     """Yield a product with a list as one with a matrix of one row or column."""
@@ -52,6 +55,7 @@ def matrix_forms(site: Site) -> Iterator[Form]:
     yield _without_first(site)
     yield _repeated(site)
     yield _of_as_many_axes(site, ranks)
+    yield _of_volumes(site, ranks)
     yield from _row_by_row(site)
     yield from _turned_about(site)
     yield from product_from_left(site)
@@ -111,6 +115,21 @@ def _of_as_many_axes(site: Site, ranks: Sequence[int | None]) -> Form:
     why_not = None if first > 1 and axes else Refusal("its first factor has as many axes as the second, or is a list")
     operators: Operators = (("Unsqueeze", {"rank": first}), ("MatMul", own))
     return Form("axes of one element before the first", operators, lambda: of_inputs(site, write, exact=False), why_not)
+
+
+def _of_volumes(site: Site, ranks: Sequence[int | None]) -> Form:
+    """Return a product of matrices in three axes as one in four, of which the first is of one element."""
+    first, second = (each or 0 for each in ranks)
+    axes = [*range(_VOLUMES - first)]
+
+    def write(builder: FragmentBuilder, one: Any, other: Any) -> Any:
+        result = builder.op("MatMul", [builder.unsqueezed(one, *axes), builder.unsqueezed(other, 0)])
+        return builder.unsqueezed(result, 0, back=True)
+
+    own = {**(traits_of(site.scope, site.node) or {}), "open-rows-by-several": False, "rank": _VOLUMES}
+    why_not = None if 1 < first < _VOLUMES == second + 1 else Refusal("it is no product with matrices in three axes")
+    operators: Operators = (("Unsqueeze", {"rank": first}), ("MatMul", own), ("Squeeze", {"rank": _VOLUMES}))
+    return Form("matrices in four axes", operators, lambda: of_inputs(site, write, exact=False), why_not)
 
 
 def _alone(shape: Sequence[int]) -> list[int]:

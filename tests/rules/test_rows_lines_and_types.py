@@ -1,0 +1,120 @@
+"""Products of open rows, pads of one line of bytes, open images, constants without elements, and types of numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnx.parser
+import pytest
+from onnx import TensorProto, numpy_helper
+
+import padfix
+from padfix.errors import RefusedError
+
+STEPS = "float s = {0.1}, uint8 z = {116}, uint8 o = {0}, float v = {1.5}, int64[8] p = {0, 0, 2, 0, 0, 0, 3, 0}"
+BYTES = "q = QuantizeLinear (X, s, {zero}) d = DequantizeLinear (q, s, {zero})"
+
+
+def _saved(folder: Path, text: str, opset: int = 19, **constants: np.ndarray) -> Path:
+    model = onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["" : {opset}]> g {text}')
+    model.graph.initializer.extend(numpy_helper.from_array(each, name) for name, each in constants.items())
+    onnx.save(model, folder / "model.onnx")
+    return folder / "model.onnx"
+
+
+def _converted(folder: Path, text: str, target: str, opset: int = 19, **constants: np.ndarray) -> onnx.ModelProto:
+    padfix.convert(_saved(folder, text, opset, **constants), folder / "after.onnx", target=target)
+    assert not padfix.check(folder / "after.onnx", target=target).findings
+    return onnx.load(folder / "after.onnx")
+
+
+def _operators(model: onnx.ModelProto) -> list[str]:
+    return [each.op_type for each in model.graph.node if each.op_type != "Constant"]
+
+
+@pytest.mark.parametrize(
+    ("shape", "matrices", "expected"),
+    [
+        ("N,6", (3, 6, 2), ["Unsqueeze", "Unsqueeze", "MatMul", "Squeeze"]),
+        ("N,4,6", (3, 6, 2), ["Unsqueeze", "MatMul", "Squeeze"]),
+        ("1,N,6", (3, 6, 2), ["Unsqueeze", "MatMul", "Squeeze"]),
+        ("4,6", (3, 6, 2), ["MatMul"]),
+        ("N,6", (1, 6, 2), ["MatMul"]),
+        ("N,6", (2, 3, 6, 2), ["MatMul"]),
+        ("3,N,6", (3, 6, 2), ["MatMul"]),
+    ],
+)
+def test_open_rows_are_multiplied_by_several_matrices_in_four_axes(
+    shape: str, matrices: tuple[int, ...], expected: list[str], tmp_path: Path
+) -> None:
+    weights = np.random.default_rng(0).standard_normal(matrices).astype(np.float32)
+    text = f"(float[{shape}] X) => (float[] Y) {{ Y = MatMul (X, w) }}"
+    assert _operators(_converted(tmp_path, text, "openvino", w=weights)) == expected
+
+
+@pytest.mark.parametrize(
+    ("shape", "body", "zero", "expected"),
+    [
+        ("2,3,1,4", "Y = Pad (d, p)", "z", ["Pad", "Slice"]),
+        ("N,3,1,4", "Y = Pad (d, p)", "z", ["Pad", "Slice"]),
+        ("2,3,1,4", "Y = Pad (d, p, v)", "o", ["Pad", "Slice"]),
+        ("2,3,1,4", "m = MaxPool <kernel_shape = [1, 2]> (d) Y = Pad (m, p)", "z", ["MaxPool", "Pad", "Slice"]),
+        ("2,3,1,4", "Y = Pad (d, p)", "o", ["Pad"]),
+        ("2,3,2,4", "Y = Pad (d, p)", "z", ["Pad"]),
+        ("2,3,1,4", "r = Relu (d) Y = Pad (r, p)", "z", ["Relu", "Pad"]),
+        ("2,3,1,4", 'Y = Pad <mode = "edge"> (d, p)', "z", ["Pad"]),
+    ],
+)
+def test_one_line_of_bytes_is_padded_along_another_axis_as_well(
+    shape: str, body: str, zero: str, expected: list[str], tmp_path: Path
+) -> None:
+    text = f"(float[{shape}] X) => (float[] Y) <{STEPS}> {{ {BYTES.format(zero=zero)} {body} }}"
+    found = _operators(_converted(tmp_path, text, "openvino"))
+    assert found == ["QuantizeLinear", "DequantizeLinear", *expected]
+
+
+def test_a_list_of_one_byte_is_padded_by_constants(tmp_path: Path) -> None:
+    pads = "int64[2] p = {1, 2}, float s = {0.1}, uint8 z = {116}"
+    text = f"(float[1] X) => (float[4] Y) <{pads}> {{ {BYTES.format(zero='z')} Y = Pad (d, p) }}"
+    assert _operators(_converted(tmp_path, text, "openvino"))[2:] == ["Concat"]
+
+
+@pytest.mark.parametrize(("boxes", "is_refused"), [("N,6,4", True), ("N,M,4", False), ("2,6,4", False)])
+def test_boxes_of_open_images_are_declined_where_their_number_is_told(
+    boxes: str, is_refused: bool, tmp_path: Path
+) -> None:
+    scores = f"{boxes.split(',')[0]},3,{boxes.split(',')[1]}"
+    text = (
+        f"(float[{boxes}] B, float[{scores}] S) => (int64[A,3] Y) <int64[1] k = {{3}}> "
+        "{ Y = NonMaxSuppression (B, S, k) }"
+    )
+    findings = padfix.check(_saved(tmp_path, text), target="mnn").findings
+    assert any("first image alone" in each.message for each in findings) is is_refused
+
+
+@pytest.mark.parametrize("by_node", [False, True])
+def test_halves_without_elements_are_cast_from_floats(by_node: bool, tmp_path: Path) -> None:
+    resize = 'Resize <coordinate_transformation_mode = "asymmetric", mode = "nearest", nearest_mode = "floor">'
+    given = "r = Constant <value = float16[0] {}> ()" if by_node else ""
+    text = f"(float16[1,2,4,4] X) => (float16[1,2,8,8] Y) {{ {given} Y = {resize} (X, r, s) }}"
+    constants = {} if by_node else {"r": np.zeros(0, np.float16)}
+    model = _converted(tmp_path, text, "mnn", 15, s=np.array([1, 1, 2, 2], np.float32), **constants)
+    assert _operators(model) == ["Cast", "Resize"]
+    held = [*model.graph.initializer, *(node.attribute[0].t for node in model.graph.node if not node.input)]
+    assert {each.data_type for each in held} == {TensorProto.FLOAT}
+
+
+@pytest.mark.parametrize("target", ["opencv", "mnn", "tract", "qnn", "onnx2tf"])
+def test_a_cast_to_bfloat16_is_declined(target: str, tmp_path: Path) -> None:
+    text = "(float[2,3] X) => (float[2,3] Y) { b = Cast <to = 16> (X) Y = Cast <to = 1> (b) }"
+    saved = _saved(tmp_path, text, 17)
+    assert any("bfloat16" in each.message for each in padfix.check(saved, target=target).findings)
+    with pytest.raises(RefusedError):
+        padfix.convert(saved, tmp_path / "after.onnx", target=target)
+
+
+def test_a_transform_of_doubles_is_a_product_of_them(tmp_path: Path) -> None:
+    text = "(double[1,8,1] X) => (double[1,8,2] Y) { Y = DFT (X) }"
+    assert "MatMul" in _operators(_converted(tmp_path, text, "openvino", 17))
