@@ -28,7 +28,7 @@ def byte_traits(scope: Scope, node: NodeProto) -> Traits:
     """Return of which bytes the data of a node are, and whether the model makes them."""
     kind = bytes_of(scope, "".join(node.input[1:2] if node.op_type == "Where" else node.input[:1]))
     found: Traits = {"bytes": kind, "of-quantizer": kind != "none" and is_of_quantizer(scope, node)}
-    return found | {"pads-line-of-bytes": pads_line_of_bytes(scope, node)} if node.op_type in PADDING else found
+    return {**found, "pads-line-of-bytes": pads_line_of_bytes(scope, node)} if node.op_type in PADDING else found
 
 
 def _byte_makers(scope: Scope, name: str) -> list[NodeProto | None]:

@@ -126,13 +126,11 @@ class UnsupportedPad(TargetRule):
                 "its zero left out", zeros, partial(_written_out, site, added, cut, site.scope.opset, value=False)
             )
         if mode == "constant" and traits.get("value") == "finite":
-            for is_for_all in (False, True):
-                yield _filled(site, added, cuts, written, is_for_all=is_for_all)
+            yield from (_filled(site, added, cuts, written, is_for_all=each) for each in (False, True))
         if mode == "constant":
             yield from padded_as_volumes(site, plain, added, cut, _value_of(site))
-            if traits.get("pads-line-of-bytes"):
-                yield _beside_another(site, plain, added, cut)
-            yield _joined_about(site, added, cut)
+            beside = [_beside_another(site, plain, added, cut)] if traits.get("pads-line-of-bytes") else []
+            yield from [*beside, _joined_about(site, added, cut)]
         if mode != "constant":
             yield Form("one Gather an axis", TAKING, lambda: _taken(site, amounts, mode), why_not)
             products = multiplying(

@@ -154,6 +154,7 @@ MADE_BY_FORMS: dict[str, set[str]] = {
     "value_info": {
         "axes",
         "default-of-input",
+        "empty-constant",
         "elements-apart",
         "read-constant",
         "type",
@@ -176,6 +177,9 @@ MADE_BY_FORMS: dict[str, set[str]] = {
 """Operators of forms, with the traits that these alone tell of them."""
 
 EXAMPLES = {
+    "AffineGrid": "(float[1,2,3] X) => (float[1,4,5,2] Y) <int64[4] s = {1, 3, 4, 5}> { Y = AffineGrid (X, s) }",
+    "Celu": "(float[1,2] X) => (float[1,2] Y) { Y = Celu (X) }",
+    "CenterCropPad": "(float[1,2] X) => (float[1,3] Y) <int64[2] s = {1, 3}> { Y = CenterCropPad (X, s) }",
     "Normalizer": '(float[2,3] X) => (float[2,3] Y) { Y = ai.onnx.ml.Normalizer <norm = "L1"> (X) }',
     **{
         name: f"(float[1,2] X) => (float[1,2] Y) {{ Y = {name} (X) }}"
