@@ -27,6 +27,7 @@ from padfix.operators.data_order import CHANNELS, is_behind_joined_bytes, is_of_
 from padfix.operators.numbers import bytes_of, numbers_of
 from padfix.operators.steps_of_bytes import OPERATOR_OF_BYTES, is_quantized
 from padfix.operators.table import Operator
+from padfix.operators.weights_from_zero import is_from_zero, is_of_bytes_off_zero, is_off_zero
 from padfix.targets.traits import Traits
 
 QUANTIZERS = ("DequantizeLinear", "QuantizeLinear")
@@ -136,7 +137,7 @@ def _is_by_open_axis(node: NodeProto, shape: Sequence[Dimension] | None) -> bool
 def _of_weights(scope: Scope, node: NodeProto) -> Traits:
     """Return of what dequantizes constants who reads them, and what their zero point and the scales beside are like."""
     if node.op_type != "DequantizeLinear" or not is_constant(scope, node.input[0]):
-        return dict.fromkeys(("taken-for-floats", "off-centre", "scales-differ"), False)
+        return dict.fromkeys(("taken-for-floats", "off-centre", "scales-differ", "unsigned-from-zero"), False)
     readers = scope.consumers(node.output[0])
     zero = scope.constant(node.input[ZERO_POINT]) if len(node.input) > ZERO_POINT else None
     middle = 128 if zero is not None and zero.dtype == np.uint8 else 0
@@ -146,6 +147,8 @@ def _of_weights(scope: Scope, node: NodeProto) -> Traits:
     return {
         "taken-for-floats": not all(_gives_bytes_of_bytes(scope, reader) for reader in readers),
         "off-centre": zero is not None and bool((zero != middle).any()),
+        "unsigned-from-zero": is_from_zero(scope, node.input[0], node.input[ZERO_POINT:])
+        and any(each.op_type == "Conv" and is_of_bytes_off_zero(scope, each) for each in readers),
         "scales-differ": any((_number_of_scales(scope, each) == 1) != (number == 1) for each in weights),
     }
 
@@ -402,6 +405,9 @@ def traits_of_bytes(scope: Scope, node: NodeProto, operator: Operator) -> Traits
         "lists-scales": True if any(lists) else None if None in lists else False,
         "leaves-bytes": operator.is_maximum and leaves_bytes(scope, node),
         "saturates": node.op_type == OPERATOR_OF_BYTES and multiplies_wide(scope, node),
+        "unsigned-from-zero": node.op_type == OPERATOR_OF_BYTES
+        and is_from_zero(scope, node.input[3], node.input[5:6])
+        and is_off_zero(scope, node.input[2]),
         "zero-point-left-out": node.op_type == "ConvInteger" and leaves_zero_point_out(node),
         "joined-bytes": weights is not None and dequantized[1] and is_behind_joined_bytes(scope, data),
     }

@@ -23,6 +23,8 @@ QUANTIZER_MARKS = (
     "taken-for-floats",
     "off-centre",
     "scales-differ",
+    # Of the same and of QLinearConv: whether weights have no sign and a zero point of 0, and the data another one.
+    "unsigned-from-zero",
     # Of QuantizeLinear and DequantizeLinear, which have of-input and as-result as well: whether blocks have scales.
     "blocked",
 )

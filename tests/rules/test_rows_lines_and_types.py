@@ -118,3 +118,37 @@ def test_a_cast_to_bfloat16_is_declined(target: str, tmp_path: Path) -> None:
 def test_a_transform_of_doubles_is_a_product_of_them(tmp_path: Path) -> None:
     text = "(double[1,8,1] X) => (double[1,8,2] Y) { Y = DFT (X) }"
     assert "MatMul" in _operators(_converted(tmp_path, text, "openvino", 17))
+
+
+@pytest.mark.parametrize(
+    ("data_zero", "weights", "is_quantized", "held"),
+    [
+        (96, "w, c, o", True, "int8"),
+        (96, "w, c", True, "int8"),
+        (0, "w, c, o", True, "uint8"),
+        (96, "w, c, z", True, "uint8"),
+        (96, "w, c, o", False, "uint8"),
+    ],
+)
+def test_weights_from_zero_get_a_sign_beside_bytes_with_a_zero_point(
+    data_zero: int, weights: str, is_quantized: bool, held: str, tmp_path: Path
+) -> None:
+    last = "Y = QuantizeLinear (r, s, z)" if is_quantized else "Y = Neg (r)"
+    text = (
+        f"(uint8[1,4,7,5] X) => ({'uint8' if is_quantized else 'float'}[1,2,5,3] Y) "
+        f"{{ d = DequantizeLinear (X, s, a) v = DequantizeLinear ({weights}) r = Conv (d, v) {last} }}"
+    )
+    numbers = np.random.default_rng(0).integers(0, 255, (2, 4, 3, 3)).astype(np.uint8)
+    constants = {name: np.array(each, np.uint8) for name, each in (("a", data_zero), ("o", 0), ("z", 7))}
+    steps = {name: np.array(each, np.float32) for name, each in (("s", 0.05), ("c", 0.01))}
+    model = _converted(tmp_path, text, "openvino", 13, w=numbers, **constants, **steps)
+    (found,) = [each for each in map(numpy_helper.to_array, model.graph.initializer) if each.ndim == 4]
+    assert found.dtype == held
+
+
+def test_a_convolution_of_bytes_by_weights_from_zero_is_one_of_their_numbers(tmp_path: Path) -> None:
+    text = "(uint8[1,4,7,5] X) => (uint8[1,2,5,3] Y) { Y = QLinearConv (X, s, z, w, s, o, s, z) }"
+    numbers = np.random.default_rng(0).integers(0, 255, (2, 4, 3, 3)).astype(np.uint8)
+    zeros = {"z": np.array(7, np.uint8), "o": np.array(0, np.uint8)}
+    model = _converted(tmp_path, text, "openvino", 13, w=numbers, s=np.array(0.05, np.float32), **zeros)
+    assert _operators(model) == ["DequantizeLinear", "DequantizeLinear", "Conv", "QuantizeLinear"]

@@ -28,6 +28,9 @@ from padfix.targets.traits import Traits
 _QUARTER = 0.25
 """Of a step: the ends of bytes lie as much further in, or importers take the cut for the QuantizeLinear's own."""
 
+_MIDDLE = 128
+"""What bytes with a sign are less than those without."""
+
 _SHORT = 3
 """In place of a length that is not known, where a form is tried."""
 
@@ -61,6 +64,8 @@ def zero_point_forms(site: Site) -> Iterator[Form]:
         yield _cut_off(site)
     if site.node.op_type == "DequantizeLinear":
         yield _set_apart(site)
+    if traits["unsigned-from-zero"]:
+        yield _of_signed_weights(site)
     if traits["behind-cut-sum"]:
         yield _quantized_first(site)
         yield _behind_extremes(site)
@@ -95,6 +100,26 @@ def _cut_off(site: Site) -> Form:
     traits = {**quantizer_traits(site.scope, site.node), "leaves-floats-over": False, "of-input": False}
     operators: Operators = (("Clip", {"cuts-one-end-of-bytes": False}), ("QuantizeLinear", traits))
     return Form("its data cut off before it", operators, write, why_not)
+
+
+def _of_signed_weights(site: Site) -> Form:
+    """Return a DequantizeLinear of constant bytes with a sign: each is 128 less, and so is the zero point."""
+    weights, scale = site.constant(0), site.input_type(1)
+    lengths = None if scale is None else scale.lengths
+
+    def write() -> Rewrite:
+        assert weights is not None
+        assert lengths is not None
+        builder = site.builder()
+        signed = builder.constant((weights.astype(np.int16) - _MIDDLE).astype(np.int8), "weights")
+        zero = builder.constant(np.full(lengths, -_MIDDLE, np.int8), "zero_point")
+        inputs = [signed, builder.input(site.input_name(1)), zero]
+        return Rewrite(builder.ending_in(copied(site.node), inputs), trials_of(site), exact=True)
+
+    signs = {"unsigned": False, "off-centre": True, "unsigned-from-zero": False}
+    traits = {**quantizer_traits(site.scope, site.node), **signs, "zero-point-written": True, "zero-point-alike": True}
+    why_not = None if weights is not None and lengths is not None else Refusal("its bytes or scales are not constant")
+    return Form("bytes with a sign", (("DequantizeLinear", traits),), write, why_not)
 
 
 def _quantized_first(site: Site) -> Form:
