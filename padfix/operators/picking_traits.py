@@ -10,6 +10,7 @@ from onnx import NodeProto, TensorProto
 from padfix.graph import attributes
 from padfix.graph.scopes import Dimension, Scope, ValueType
 from padfix.operators.constant_chains import COMPUTED, is_constant, reads_constant_bytes, worked_out
+from padfix.operators.cut_rows import has_fewer_rows
 from padfix.operators.elementwise import ELEMENTWISE, MOST_MOVES, MOVING, PLACES, RESHAPING
 from padfix.operators.lists import depends_on_data
 from padfix.operators.long_results import ends_as_long, is_behind_images, turns_longs
@@ -60,10 +61,9 @@ def _picking(scope: Scope, node: NodeProto) -> Traits:
         **ranked(scope, node),
         "takes-nothing": any(0 in (shape or ()) for shape in shapes),
         "axis-from-end": (attributes.integer(node, "axis", 0) or 0) < 0,
-        "of-fewer-rows": _has_fewer_rows(node, shapes),
+        "of-fewer-rows": has_fewer_rows(scope, node, shapes),
         "of-more-rows": _has_more_rows(node, shapes),
         "told-beside-open": _is_told_beside_open(node, shapes),
-        "of-fewer-rows-as-told": _has_fewer_rows(node, shapes, are_told=True),
         "behind-slice-from-first": node.op_type == "GatherElements" and _is_behind_slice_from_first(scope, node),
         "of-listed-values": updates is not None and len(updates) == 1,
         "both-computed": not is_constant(scope, node.input[1]),
@@ -252,19 +252,6 @@ def _puts_slices(node: NodeProto, shapes: Sequence[Sequence[Dimension] | None]) 
         return False
     counted = shapes[1][-1]
     return isinstance(counted, int) and 1 < counted < len(shapes[0])
-
-
-def _has_fewer_rows(node: NodeProto, shapes: Sequence[Sequence[Dimension] | None], *, are_told: bool = False) -> bool:
-    """Whether a GatherElements or ScatterElements has indices for a part of its rows alone, or known lengths say so."""
-    if node.op_type.endswith("ND") or shapes[0] is None or shapes[1] is None:
-        return False
-    axis = (attributes.integer(node, "axis", 0) or 0) % max(len(shapes[0]), 1)
-    pairs = enumerate(zip(*shapes[:2], strict=False))
-    return any(
-        here != there and (not are_told or (isinstance(here, int) and isinstance(there, int)))
-        for place, (here, there) in pairs
-        if place != axis
-    )
 
 
 def _is_behind_slice_from_first(scope: Scope, node: NodeProto) -> bool:

@@ -100,6 +100,13 @@ def _of_features(node: NodeProto, ranks: Ranks) -> list[Alike]:
     return [Alike([(0, 2), (1, 2)])]
 
 
+def _of_picked(node: NodeProto, ranks: Ranks) -> list[Alike]:
+    """Return the rows, of which there may be fewer indices but not more."""
+    rank = ranks.get(0, 0)
+    own = (attributes.integer(node, "axis", 0) or 0) % max(rank, 1)
+    return [Alike([(0, axis), (1, axis)]) for axis in range(rank) if axis != own]
+
+
 def _of_joined(node: NodeProto, ranks: Ranks) -> list[Alike]:
     rank = ranks.get(0, 0)
     joined = attributes.integer(node, "axis", 1) % max(rank, 1)
@@ -130,6 +137,7 @@ _GROUPS: Mapping[str, Callable[[NodeProto, Ranks], list[Alike]]] = {
     **dict.fromkeys(RECURRENT, _of_features),
     "Concat": _of_joined,
     "Einsum": _of_equation,
+    "GatherElements": _of_picked,
     "GatherND": _of_gathered_tuples,
     "Gemm": _of_gemm,
     "GroupNormalization": _of_groups,

@@ -390,8 +390,6 @@ MARKS = (
     "cell-unnamed",
     "sequence-unnamed",
     "steps-open-alone",
-    # Of GatherElements: whether it has indices for a part of its rows, as known lengths tell.
-    "of-fewer-rows-as-told",
     "behind-slice-from-first",  # Of GatherElements: whether its data are what a Slice takes from the first on.
     "by-largest",  # Of Normalizer: whether it divides by the largest element.
     "activates-result",  # Of Relu: whether it reads a result of the model that arithmetic of two gives.

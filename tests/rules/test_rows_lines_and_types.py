@@ -152,3 +152,19 @@ def test_a_convolution_of_bytes_by_weights_from_zero_is_one_of_their_numbers(tmp
     zeros = {"z": np.array(7, np.uint8), "o": np.array(0, np.uint8)}
     model = _converted(tmp_path, text, "openvino", 13, w=numbers, s=np.array(0.05, np.float32), **zeros)
     assert _operators(model) == ["DequantizeLinear", "DequantizeLinear", "Conv", "QuantizeLinear"]
+
+
+@pytest.mark.parametrize(
+    ("data", "indices", "expected"),
+    [
+        ("N,5", "2,4", ["Slice", "Max", "GatherElements"]),
+        ("3,5", "N,M", ["Shape", "Gather", "Slice", "Max", "GatherElements"]),
+        ("N,M", "K,L", ["Shape", "Gather", "Slice", "Max", "GatherElements"]),
+        ("N,M", "K,M", ["GatherElements"]),
+    ],
+)
+def test_rows_without_indices_are_cut_off_before_elements_are_picked(
+    data: str, indices: str, expected: list[str], tmp_path: Path
+) -> None:
+    text = f"(float[{data}] X, int64[{indices}] I) => (float[A,B] Y) {{ Y = GatherElements (X, I) }}"
+    assert _operators(_converted(tmp_path, text, "openvino", 17)) == expected

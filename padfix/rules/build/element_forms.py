@@ -252,13 +252,16 @@ def _of_fewer(site: Site, *, apart: bool) -> Form:
     listed = () if indices is None or indices.shape is None else indices.shape
     axis = (attributes.integer(site.node, "axis", 0) or 0) % max(len(shape), 1)
     cut = [each for each, pair in enumerate(zip(shape, listed, strict=False)) if each != axis and pair[0] != pair[1]]
-    ends = [length for each in cut if isinstance(length := listed[each], int)]
-    why_not = None if cut and len(ends) == len(cut) else _LENGTHS
+    told = [length for each in cut if isinstance(length := listed[each], int)]
+    are_told = len(told) == len(cut)
+    why_not = None if cut else _LENGTHS
 
     def write() -> Rewrite:
         builder = site.builder()
         data, *rest = (builder.input(name) for name in site.node.input)
-        bounds = [builder.integers(each) for each in ([0] * len(cut), ends, cut)]
+        starts, axes = builder.integers([0] * len(cut)), builder.integers(cut)
+        ends = builder.integers(told) if are_told else builder.op("Gather", [builder.op("Shape", rest), axes])
+        bounds = [starts, ends, axes]
         node = copied(site.node)
         attributes.set_integer(node, "axis", axis)
         rows = builder.op("Slice", [data, *bounds])
@@ -269,10 +272,11 @@ def _of_fewer(site: Site, *, apart: bool) -> Form:
     if apart and elements_of(site.elem_type(0)) != "float" and site.opset < MAXIMUM_OF_INTEGERS_SINCE:
         why_not = Refusal("this opset has no maximum of integers")
     own = traits_of(site.scope, site.node) or {}
-    own = {**own, **dict.fromkeys(("of-fewer-rows", "of-fewer-rows-as-told", "axis-from-end"), False)}
+    own = {**own, **dict.fromkeys(("of-fewer-rows", "axis-from-end"), False)}
     own["behind-slice-from-first"] = not apart
     operators: Operators = (("Slice", {"behind-window": False, "rank": len(shape)}), ("GatherElements", own))
     operators = (*operators, ("Max", _MAXIMUM)) if apart else operators
+    operators = operators if are_told else (*operators, ("Shape", {}), ("Gather", {}))
     return Form("a Slice before it, apart" if apart else "a Slice before it", operators, write, why_not)
 
 

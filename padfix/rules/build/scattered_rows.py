@@ -45,7 +45,7 @@ def part_alone(site: Site) -> Form:
     why_not = None
     if not cut or len(sizes) < len(cut) or any(not 0 < end < length for length, end in sizes):
         why_not = Refusal("it has indices for all rows, or lengths are left open (--shape)")
-    own = {**(traits_of(site.scope, site.node) or {}), "of-fewer-rows": False, "of-fewer-rows-as-told": False}
+    own = {**(traits_of(site.scope, site.node) or {}), "of-fewer-rows": False}
     parts = {"pieces-told": True, "axis-written": True, "split-evenly": True, "rank": len(shape)}
     operators: Operators = (("Split", parts), (site.node.op_type, own), ("Concat", {"axes": len(shape)}))
     return Form("the rows that have indices, cut off and joined again", operators, write, why_not)
