@@ -40,7 +40,10 @@ def test_a_default_of_a_type_that_the_target_does_not_hold_is_declined(tmp_path:
 
 
 @pytest.mark.parametrize("by_node", [False, True])
-@pytest.mark.parametrize(("elem_type", "is_read"), [(TensorProto.BOOL, False), (TensorProto.BOOL, True), (13, True)])
+@pytest.mark.parametrize(
+    ("elem_type", "is_read"),
+    [(TensorProto.BOOL, False), (TensorProto.BOOL, True), (TensorProto.UINT64, True), (TensorProto.DOUBLE, True)],
+)
 def test_elements_that_are_written_one_by_one_become_bytes(
     elem_type: int, by_node: bool, is_read: bool, tmp_path: Path
 ) -> None:
@@ -57,6 +60,7 @@ def test_elements_that_are_written_one_by_one_become_bytes(
     assert held.HasField("raw_data")
     assert not held.int32_data
     assert not held.uint64_data
+    assert not held.double_data
     assert list(numpy_helper.to_array(held)) == [1, 0, 1]
 
 
