@@ -168,3 +168,18 @@ def test_rows_without_indices_are_cut_off_before_elements_are_picked(
 ) -> None:
     text = f"(float[{data}] X, int64[{indices}] I) => (float[A,B] Y) {{ Y = GatherElements (X, I) }}"
     assert _operators(_converted(tmp_path, text, "openvino", 17)) == expected
+
+
+def test_a_norm_with_a_fed_scale_of_fewer_axes_has_ones_in_the_whole_shape(tmp_path: Path) -> None:
+    text = "(float[1,8,7] X, float[7] s) => (float[1,8,7] Y) { Y = LayerNormalization <axis = 1> (X, s) }"
+    model = _converted(tmp_path, text, "mnn", 17)
+    assert _operators(model) == ["LayerNormalization", "Mul"]
+    assert [8, 7] in [list(each.dims) for each in model.graph.initializer]
+
+
+@pytest.mark.parametrize("p", [1, 2])
+def test_an_open_axis_is_normed_by_a_sum_where_other_reductions_take_all_axes(p: int, tmp_path: Path) -> None:
+    text = f"(float[N,7] X) => (float[N,7] Y) {{ Y = LpNormalization <axis = 0, p = {p}> (X) }}"
+    found = _operators(_converted(tmp_path, text, "mnn", 18))
+    assert "ReduceSum" in found
+    assert "ReduceL2" not in found

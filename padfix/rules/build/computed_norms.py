@@ -9,6 +9,7 @@ import numpy as np
 from onnx import helper
 
 from padfix.graph import attributes
+from padfix.operators.layer_traits import normalised_shape
 from padfix.operators.plain_traits import is_training
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
@@ -68,7 +69,10 @@ def computed_instance_norm(site: Site) -> Form:
 def computed_layer_norm(site: Site) -> Iterator[Form]:
     """Yield a LayerNormalization with factors of 1, and a product and a sum behind it."""
     weighed = [known for place in (1, 2) if (known := site.input_type(place)) is not None]
-    shape = weighed[0].lengths if weighed else None
+    whole = normalised_shape(site.scope, site.node)
+    lengths = tuple(each for each in whole if isinstance(each, int))
+    is_whole = bool(weighed) and weighed[0].lengths is not None and 0 < len(lengths) == len(whole)
+    shape = lengths if is_whole else weighed[0].lengths if weighed else None
 
     def write() -> Rewrite:
         assert shape is not None
@@ -88,6 +92,7 @@ def computed_layer_norm(site: Site) -> Iterator[Form]:
     elif shape is None:
         why_not = Refusal("how many factors it has is not known")
     told = {**own, "numbers-computed": False, "biased": True}
+    told |= dict.fromkeys(("weights-spread", "weights-of-fewer-axes"), False) if is_whole else {}
     operators: Operators = (("LayerNormalization", told), *_APART[: 1 + bool(site.input_name(2))])
     yield Form("factors of 1, and others behind it", operators, write, why_not)
 

@@ -50,8 +50,12 @@ def normalization_forms(site: Site) -> Iterator[Form]:
 
     def by_norm(builder: FragmentBuilder, value: Any, *, sums: bool = False) -> Any:
         least = np.finfo(dtype).tiny
-        magnitudes = builder.op("Abs", [value]) if sums else value
-        length = reduced(builder, "ReduceSum" if sums else norm, magnitudes, axes)
+        if not sums:
+            length = reduced(builder, norm, value, axes)
+        elif norm == "ReduceL1":
+            length = reduced(builder, "ReduceSum", builder.op("Abs", [value]), axes)
+        else:
+            length = builder.op("Sqrt", [reduced(builder, "ReduceSum", builder.op("Mul", [value, value]), axes)])
         return builder.op("Div", [value, clipped(builder, length, np.array(least, dtype), None)])
 
     def by_deviation(builder: FragmentBuilder, value: Any) -> Any:
@@ -83,9 +87,10 @@ def normalization_forms(site: Site) -> Iterator[Form]:
     summed = sum_along(site, axes[0]) if norm != "ReduceMean" and rank else None
     if summed is not None:
         yield _by_products(site, *summed, is_root=norm == "ReduceL2", why_not=why_not)
-    if norm == "ReduceL1":
-        operators = (("ReduceSum", reduction_traits("ReduceSum", site.opset, axes)),)
-        yield Form("a quotient with a sum", operators, partial(written, site, partial(by_norm, sums=True)), why_not)
+    if norm != "ReduceMean":
+        parts: Operators = (("Abs", {}),) if norm == "ReduceL1" else (("Mul", {"squares": True}), ("Sqrt", {}))
+        by_sum: Operators = (*parts, ("ReduceSum", reduction_traits("ReduceSum", site.opset, axes)))
+        yield Form("a quotient with a sum", by_sum, partial(written, site, partial(by_norm, sums=True)), why_not)
 
 
 def _by_products(site: Site, operators: Operators, summed: Write, *, is_root: bool, why_not: Refusal | None) -> Form:
