@@ -32,7 +32,8 @@ def reduction_traits(scope: Scope, node: NodeProto) -> Traits:
     every = None if data is None else data.rank
     lengths = [] if data is None or data.shape is None or every is None else data.shape
     reduced = [lengths[axis] for axis in listed or range(len(lengths)) if -len(lengths) <= axis < len(lengths)]
-    of_none = 0 if attributes.integer(node, "noop_with_empty_axes", 0) else every
+    # A number has no axes; that a reduction leaves it as it is is nothing that it is told.
+    of_none = 0 if attributes.integer(node, "noop_with_empty_axes", 0) else 1 if every == 0 else every
     count = _count(scope, node, listed)
     return {
         "asked-for-infinity": _is_asked_for_infinity(scope, node),

@@ -183,3 +183,9 @@ def test_an_open_axis_is_normed_by_a_sum_where_other_reductions_take_all_axes(p:
     found = _operators(_converted(tmp_path, text, "mnn", 18))
     assert "ReduceSum" in found
     assert "ReduceL2" not in found
+
+
+@pytest.mark.parametrize("target", ["mnn", "opencv@4.14", "ncnn", "qnn"])
+def test_a_reduction_of_a_number_is_none_of_no_axes(target: str, tmp_path: Path) -> None:
+    saved = _saved(tmp_path, "(float X) => (float Y) { Y = ReduceSum (X) }", 17)
+    assert not padfix.check(saved, target=target).findings
