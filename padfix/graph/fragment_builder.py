@@ -30,11 +30,18 @@ class FragmentBuilder:
         ['Add', 'Relu']
     """
 
-    def __init__(self, opset: int) -> None:
+    def __init__(self, opset: int, *, shares: bool = False) -> None:
+        """Start an empty fragment.
+
+        Args:
+            opset: The default-domain version to write for.
+            shares: Whether an operator that reads what an earlier one reads, and is told the same, is that one.
+        """
         self._graph = gs.Graph(opset=opset)
         self._inputs: dict[str, gs.Variable] = {}
         self._constants = 0
         self._raw: dict[str, NodeProto] = {}
+        self._shared: dict[object, Any] | None = {} if shares else None
 
     @property
     def opset(self) -> int:
@@ -49,8 +56,15 @@ class FragmentBuilder:
 
     def constant(self, array: np.ndarray, hint: str = "constant") -> Value:
         """Return a constant; dtype and shape are the array's."""
+        held = np.asarray(array)
+        key = (held.dtype.str, held.shape, held.tobytes())
+        if self._shared is not None and key in self._shared:
+            return self._shared[key]
         self._constants += 1
-        return gs.Constant(f"{LOCAL_PREFIX}{hint}_{self._constants}", np.asarray(array))
+        constant = gs.Constant(f"{LOCAL_PREFIX}{hint}_{self._constants}", held)
+        if self._shared is not None:
+            self._shared[key] = constant
+        return constant
 
     def integers(self, numbers: int | Sequence[int], hint: str = "constant") -> Value:
         """Return a constant of 64-bit integers: a vector, or a scalar where one number is given."""
@@ -67,10 +81,16 @@ class FragmentBuilder:
         name: str = "",
     ) -> Any:
         """Append an operator; return its output, or a list when ``outputs`` is above 1."""
+        key = (op_type, tuple(map(id, inputs)), repr(sorted((attributes or {}).items())), outputs, domain, name)
+        if self._shared is not None and key in self._shared:
+            return self._shared[key]
         index = len(self._graph.nodes)
         results = [gs.Variable(f"{LOCAL_PREFIX}{op_type}_{index}_{position}") for position in range(outputs)]
         self._graph.nodes.append(gs.Node(op_type, name, dict(attributes or {}), list(inputs), results, domain or None))
-        return results[0] if outputs == 1 else results
+        given = results[0] if outputs == 1 else results
+        if self._shared is not None:
+            self._shared[key] = given
+        return given
 
     def reshaped(self, value: Value, shape: Sequence[int]) -> Value:
         """Append a Reshape to a constant shape, where 0 copies a length and -1 is what is left; return its output."""
@@ -118,6 +138,8 @@ class FragmentBuilder:
 
     def output(self, name: str, value: Value) -> None:
         """Bind ``value``, the result of an operator of this fragment, to the host's output ``name``."""
+        if self._shared is not None and not value.name.startswith(LOCAL_PREFIX):
+            value = self.op("Identity", [value], name=name)
         value.name = name
 
     def build(self) -> Fragment:

@@ -80,11 +80,11 @@ class Site:
         """Return ``nodes``, which read and give values of the host, as what takes this node's place."""
         return Fragment(nodes, (), self.scope.opset)
 
-    def builder(self, opset: int | None = None) -> FragmentBuilder:
+    def builder(self, opset: int | None = None, *, shares: bool = False) -> FragmentBuilder:
         """Return a builder for the nodes that take this node's place (imported late: linting never needs it)."""
         from padfix.graph.fragment_builder import FragmentBuilder
 
-        return FragmentBuilder(opset or self.scope.opset)
+        return FragmentBuilder(opset or self.scope.opset, shares=shares)
 
 
 @dataclass(frozen=True)

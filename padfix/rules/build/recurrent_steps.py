@@ -205,7 +205,8 @@ def _layer(site: Site) -> _Layer | Refusal:
 def _written(site: Site, layer: _Layer | Refusal) -> Rewrite | Refusal:
     if isinstance(layer, Refusal):
         return layer
-    builder, count = site.builder(), len(layer.reverses)
+    # Both directions wait for the same lengths, and what is written twice of that is more than some importers take.
+    builder, count = site.builder(shares=True), len(layer.reverses)
     each = len(layer.activations) // count
     found = []
     turned = partial(_turned, builder, batch_first=layer.batch_first)
