@@ -104,6 +104,7 @@ def recurrent_traits(scope: Scope, node: NodeProto) -> Traits:
         "state-computed": not all(is_constant(scope, name) for name in _states(node)),
         "weights-computed": any(depends_on_data(scope, name) for name in node.input[1 : _BIAS + 1] if name),
         "biased": len(node.input) > _BIAS and bool(node.input[_BIAS]),
+        "bias-computed": any(depends_on_data(scope, name) for name in node.input[_BIAS : _BIAS + 1] if name),
         "squeezed": _is_squeezed(scope, node),
         "over-batch": _is_over_batch(scope, node),
         "numbers-images": _starts_each_image(scope, node),

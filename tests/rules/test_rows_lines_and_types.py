@@ -189,3 +189,24 @@ def test_an_open_axis_is_normed_by_a_sum_where_other_reductions_take_all_axes(p:
 def test_a_reduction_of_a_number_is_none_of_no_axes(target: str, tmp_path: Path) -> None:
     saved = _saved(tmp_path, "(float X) => (float Y) { Y = ReduceSum (X) }", 17)
     assert not padfix.check(saved, target=target).findings
+
+
+def test_a_layer_whose_bias_is_fed_is_written_in_steps(tmp_path: Path) -> None:
+    weights = {name: np.full((1, 12, width), 0.1, np.float32) for name, width in (("w", 3), ("r", 4))}
+    text = (
+        "(float[2,1,3] X, float[1,24] b) => (float[2,1,1,4] Y, float[1,1,4] H) "
+        "{ Y, H = GRU <hidden_size = 4, linear_before_reset = 1> (X, w, r, b) }"
+    )
+    assert "GRU" not in _operators(_converted(tmp_path, text, "mnn", 17, **weights))
+
+
+def test_both_directions_wait_for_the_same_lengths(tmp_path: Path) -> None:
+    weights = {name: np.full((2, 12, width), 0.1, np.float32) for name, width in (("w", 3), ("r", 4))}
+    text = (
+        "(float[3,2,3] X, int32[2] l) => (float[3,2,2,4] Y, float[2,2,4] H) "
+        '{ Y, H = GRU <hidden_size = 4, direction = "bidirectional"> (X, w, r, "", l) }'
+    )
+    model = _converted(tmp_path, text, "tract", 17, **weights)
+    written = [(each.op_type, *each.input, str(each.attribute)) for each in model.graph.node]
+    assert "GRU" not in _operators(model)
+    assert len(written) == len(set(written))
