@@ -72,6 +72,7 @@ def _picking(scope: Scope, node: NodeProto) -> Traits:
         "picks-rows": indices is not None and node.op_type == "GatherND" and indices.shape[-1:] == (1,),
         "picks-many-planes": node.op_type == "GatherND" and picks_many_planes(shapes),
         "by-image": attributes.integer(node, "batch_dims", 0) != 0,
+        "tuples-open": node.op_type == "GatherND" and bool(shapes[1]) and not isinstance(shapes[1][-1], int),
         "puts-slices": _puts_slices(node, shapes),
         "puts-open": node.op_type == "ScatterND" and puts_open(scope, node),
         "places-in-rows": node.op_type == "ScatterND" and _are_in_rows(shapes[1]),

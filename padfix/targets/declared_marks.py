@@ -26,6 +26,7 @@ DECLARED_MARKS = (
     "open-images-alone",  # Of NonMaxSuppression: whether how many boxes is told, and of how many images is not.
     "gives-short-floats",  # Of Cast and CastLike: whether they give bfloat16 or floats of 8 bits.
     "bias-computed",  # Of recurrent layers: whether data tell their bias.
+    "tuples-open",  # Of GatherND: whether how long its tuples are is left open.
     "adds-lent-row",  # Of Gemm and Add: whether a product adds a row that the model is fed or gives, and uses for more.
     "counts-beyond-halves",  # Of Add: whether it adds whole numbers above 2048 in floats, of which integers are made.
     "by-node",  # Of a sparse constant: whether a Constant holds it.

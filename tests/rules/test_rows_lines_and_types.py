@@ -210,3 +210,9 @@ def test_both_directions_wait_for_the_same_lengths(tmp_path: Path) -> None:
     written = [(each.op_type, *each.input, str(each.attribute)) for each in model.graph.node]
     assert "GRU" not in _operators(model)
     assert len(written) == len(set(written))
+
+
+@pytest.mark.parametrize(("tuples", "count"), [("M,K", 1), ("M,2", 0)])
+def test_tuples_of_open_length_are_found(tuples: str, count: int, tmp_path: Path) -> None:
+    text = f"(float[N,5,2] X, int64[{tuples}] I) => (float[A,2] Y) {{ Y = GatherND (X, I) }}"
+    assert len(padfix.check(_saved(tmp_path, text, 17), target="openvino").findings) == count
