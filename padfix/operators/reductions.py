@@ -40,7 +40,7 @@ def reduction_traits(scope: Scope, node: NodeProto) -> Traits:
         "added-axis-from-end": any(axis < 0 for axis in listed or ()) and _adds_axes(scope, node.input[0]),
         "axis-from-end": any(axis < 0 for axis in listed or ()),
         "of-data": is_of_data(scope, node),
-        "one-element": bool(reduced) and all(length == 1 for length in reduced),
+        "one-element": are_of_one_element(reduced),
         "axes-as-input": len(node.input) > 1 and bool(node.input[1]),
         "axes-listed": bool(count),
         "rank-untold": listed is None
@@ -65,6 +65,13 @@ def reduction_traits(scope: Scope, node: NodeProto) -> Traits:
         else False,
         "over-batch": None if listed is None else reduces_batch(listed, lengths) if listed or of_none else False,
     }
+
+
+def are_of_one_element(reduced: Sequence[Dimension]) -> bool | None:
+    """Whether each of the reduced axes has one element, None where that depends on lengths that are left open."""
+    if not reduced or any(isinstance(length, int) and length != 1 for length in reduced):
+        return False
+    return True if all(isinstance(length, int) for length in reduced) else None
 
 
 def _count(scope: Scope, node: NodeProto, listed: Sequence[int] | None) -> int | None:

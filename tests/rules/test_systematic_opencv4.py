@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
+import onnx
+import onnx.parser
 import pytest
 
+import padfix
 from padfix.errors import RefusedError
 from tests.support.proven import operators_for
 
@@ -92,6 +95,35 @@ def test_four_data_are_joined_by_twos_where_one_has_a_column(
     graph: str, written: dict[str, int], tmp_path: Path
 ) -> None:
     assert operators_for(graph, "opencv@4.14.0", tmp_path, 17, 8) == Counter(written)
+
+
+@pytest.mark.parametrize(
+    ("reduction", "shape", "written"),
+    [
+        ("ReduceSumSquare <axes = [-3]>", "N,3,4", {"Mul": 1, "ReduceSum": 1}),
+        ("ReduceSumSquare <axes = [-3]>", "2,3,4", {"ReduceSumSquare": 1}),
+        ("ReduceLogSum <axes = [0, 1]>", "N,1,4", {"ReduceSum": 1, "Log": 1}),
+        ("ReduceLogSum <axes = [0, 1]>", "N,3,4", {"ReduceLogSum": 1}),
+        ("ReduceL1 <axes = [2, 3], keepdims = 0>", "2,3,H,W", {"Abs": 1, "ReduceSum": 1}),
+        ("ReduceL2 <axes = [1, 2, 3]>", "2,3,H,W", {"Mul": 1, "ReduceSum": 2, "Sqrt": 1}),
+    ],
+)
+def test_axes_that_may_have_one_element_are_summed(
+    reduction: str, shape: str, written: dict[str, int], tmp_path: Path
+) -> None:
+    result = ",".join("abcd"[: shape.count(",") + (-1 if "keepdims" in reduction else 1)])
+    graph = f"(float[{shape}] X) => (float[{result}] Y) {{ Y = {reduction} (X) }}"
+    assert operators_for(graph, "opencv@4.14.0", tmp_path, 13, 8) == Counter(written)
+
+
+@pytest.mark.parametrize(("opset", "shape", "is_written"), [(11, "2,6,1", 1), (11, "2,6", 0), (13, "2,6,1", 0)])
+def test_the_axis_of_an_old_hardmax_is_written(opset: int, shape: str, is_written: int, tmp_path: Path) -> None:
+    source, result = tmp_path / "model.onnx", tmp_path / "result.onnx"
+    graph = f"g (float[{shape}] X) => (float[{shape}] Y) {{ Y = Hardmax (X) }}"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : {opset}]> {graph}'), source)
+    padfix.convert(source, result, target="opencv@5.0.0.93")
+    (node,) = onnx.load(result).graph.node
+    assert [(each.name, each.i) for each in node.attribute] == [("axis", 1)] * is_written
 
 
 def test_images_that_indices_count_are_declined_where_data_do_not(tmp_path: Path) -> None:

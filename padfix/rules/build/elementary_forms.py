@@ -15,7 +15,7 @@ from padfix.operators.clip import BOUNDS_AS_INPUT_SINCE
 from padfix.operators.data_order import CHANNELS
 from padfix.operators.followed_batch import drops_batch
 from padfix.operators.gates import FAR
-from padfix.operators.reductions import reduced_axes
+from padfix.operators.reductions import are_of_one_element, reduced_axes
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site, TrialInput
@@ -159,6 +159,7 @@ def _stepwise_forms(site: Site, axes: Sequence[int], rank: int, *, kept: bool) -
                 {
                     **reduction_traits(op_type, site.opset, step),
                     "reduces-all": len(step) == every,
+                    "one-element": _is_of_one_element(site, step),
                     "over-batch": _is_over_batch(site) and 0 in step,
                     "moves-batch": 0 in step and not kept,
                     "drops-batch": 0 in step and drops_batch(site.scope, site.node),
@@ -179,6 +180,12 @@ def _stepwise_forms(site: Site, axes: Sequence[int], rank: int, *, kept: bool) -
 def _is_over_batch(site: Site) -> bool:
     """Whether a reduction takes several images together."""
     return bool((traits_of(site.scope, site.node) or {}).get("over-batch"))
+
+
+def _is_of_one_element(site: Site, axes: Sequence[int]) -> bool | None:
+    """Whether each of these axes has one element, None where that depends on lengths that are left open."""
+    known = site.input_type(0)
+    return are_of_one_element([known.shape[axis] for axis in axes] if known is not None and known.shape else [])
 
 
 def _kept_stepwise(site: Site, axes: Sequence[int]) -> Iterator[Form]:
@@ -207,6 +214,7 @@ def _reshaped(site: Site, steps: Sequence[Sequence[int]]) -> Form:
         {
             **reduction_traits(op_type, site.opset, step),
             "moves-batch": False,
+            "one-element": _is_of_one_element(site, step),
             "reduces-all": len(step) == rank,
             "of-volume": rank is not None and rank > _PLANE,
             "over-batch": _is_over_batch(site) and 0 in step,
