@@ -57,6 +57,7 @@ def _picking(scope: Scope, node: NodeProto) -> Traits:
     indices = scope.constant(node.input[1])
     shapes = [None if (known := scope.type_of(name)) is None else known.shape for name in node.input[:3]]
     updates = shapes[2] if len(shapes) > 2 else None
+    indices_shape = shapes[1] or ()
     return {
         **ranked(scope, node),
         "takes-nothing": any(0 in (shape or ()) for shape in shapes),
@@ -72,7 +73,7 @@ def _picking(scope: Scope, node: NodeProto) -> Traits:
         "picks-rows": indices is not None and node.op_type == "GatherND" and indices.shape[-1:] == (1,),
         "picks-many-planes": node.op_type == "GatherND" and picks_many_planes(shapes),
         "by-image": attributes.integer(node, "batch_dims", 0) != 0,
-        "tuples-open": node.op_type == "GatherND" and bool(shapes[1]) and not isinstance(shapes[1][-1], int),
+        "tuples-open": node.op_type == "GatherND" and not all(isinstance(each, int) for each in indices_shape[-1:]),
         "puts-slices": _puts_slices(node, shapes),
         "puts-open": node.op_type == "ScatterND" and puts_open(scope, node),
         "places-in-rows": node.op_type == "ScatterND" and _are_in_rows(shapes[1]),
