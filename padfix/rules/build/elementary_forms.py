@@ -170,11 +170,8 @@ def _stepwise_forms(site: Site, axes: Sequence[int], rank: int, *, kept: bool) -
             )
             for step, every in zip(steps, left, strict=True)
         )
-        yield Form(
-            f"{most} of its axes at a time",
-            operators,
-            partial(written, site, stepwise(op_type, axes, most, kept)),
-        )
+        write = partial(written, site, stepwise(op_type, axes, most, kept))
+        yield Form(f"{most} of its axes at a time", operators, write)
 
 
 def _is_over_batch(site: Site) -> bool:
