@@ -45,10 +45,14 @@ def dense_traits(scope: Scope, node: NodeProto) -> Traits:
 
 
 def group_norm_traits(scope: Scope, node: NodeProto) -> Traits:
-    """Return of a GroupNormalization whether it has a scale for each of several groups."""
+    """Return of a GroupNormalization whether it has a scale for each of several groups, and numbers that are computed."""
     groups, data = attributes.integer(node, "num_groups", 1), scope.type_of(node.input[0])
     channels = data.shape[CHANNELS] if data is not None and len(data.shape or ()) > CHANNELS and data.shape else None
-    return {**ranked(scope, node), "of-groups": scope.opset < _SCALE_OF_CHANNELS_SINCE and groups != channels}
+    return {
+        **ranked(scope, node),
+        "of-groups": scope.opset < _SCALE_OF_CHANNELS_SINCE and groups != channels,
+        "numbers-computed": not all(is_weight(scope, name) for name in node.input[1:]),
+    }
 
 
 def normalised_shape(scope: Scope, node: NodeProto) -> tuple[Dimension, ...]:
@@ -64,6 +68,7 @@ def layer_norm_traits(scope: Scope, node: NodeProto) -> Traits:
     normalised = normalised_shape(scope, node)
     weights = [scope.type_of(name) for name in node.input[1:3] if name]
     shapes = [each.shape for each in weights if each is not None and each.shape is not None]
+    are_weights = [is_weight(scope, name) for name in node.input[1:3] if name]
     return {
         "rank": rank,
         "weights-spread": bool(normalised) and any(tuple(each) != normalised for each in shapes),
@@ -71,7 +76,8 @@ def layer_norm_traits(scope: Scope, node: NodeProto) -> Traits:
         "biased": len(node.input) > 2 and bool(node.input[2]),
         "behind-batch": None if rank is None else rank > 2 and axis in (1, 1 - rank),
         "gives-mean": any(node.output[1:]),
-        "numbers-computed": not all(is_weight(scope, name) for name in node.input[1:3] if name),
+        "numbers-computed": not all(are_weights),
+        "one-constant-alone": any(are_weights) and not all(are_weights),
         "axis-from-end": axis < 0,
         "takes-batch": None if rank is None else axis in (0, -rank),
         "reduced-axes": None if rank is None or axis is None else min(rank - axis % rank, COUNT[-1]),

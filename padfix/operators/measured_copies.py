@@ -1,4 +1,4 @@
-"""Data that are copied to the lengths of what they meet anyway, as PyTorch writes an ``expand_as``."""
+"""Data of open lengths that meet others: copied to those anyway, as PyTorch writes an ``expand_as``, or read last."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from padfix.operators.told_lengths import is_as_long, told_lengths
 
 SPREADING = ("ConstantOfShape", "Expand")
 """Operators that give data, or a number, as many times as lengths say."""
+
+
+_MATRIX = 2
 
 
 def measured_copy(scope: Scope, node: NodeProto) -> tuple[int, NodeProto] | None:
@@ -32,3 +35,12 @@ def _is_measured(scope: Scope, lengths: str, of: str) -> bool:
     told = told_lengths(scope, lengths, of=of) if known is not None and known.shape else None
     is_open = told is not None and any(not isinstance(each, int) for each in told)
     return is_open and told is not None and is_as_long(scope, told, of)
+
+
+def puts_rows_before_open(scope: Scope, node: NodeProto) -> bool:
+    """Whether a constant matrix of several rows is what a node reads first, and open rows are among what it meets."""
+    first = scope.constant(node.input[0])
+    if first is None or first.ndim != _MATRIX or len(first) == 1:
+        return False
+    shapes = [None if (known := scope.type_of(name)) is None else known.shape for name in node.input[1:] if name]
+    return any(shape and len(shape) == _MATRIX and not isinstance(shape[0], int) for shape in shapes)

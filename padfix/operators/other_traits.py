@@ -64,7 +64,7 @@ from padfix.operators.lists import (
 from padfix.operators.loaded_lengths import counts_channels_otherwise, counts_no_blocks
 from padfix.operators.long_results import ends_as_long
 from padfix.operators.masks import masked_sum, may_leave_rows_out
-from padfix.operators.measured_copies import measured_copy
+from padfix.operators.measured_copies import measured_copy, puts_rows_before_open
 from padfix.operators.numbers import divides_each, holds_beyond_half, holds_infinity, quotient_changes_numbers
 from padfix.operators.picking_traits import gather_traits, is_weight, ranked
 from padfix.operators.plain_traits import PLAINLY, power_traits
@@ -332,6 +332,7 @@ def _pairing(own: Callable[[Scope, NodeProto], Traits]) -> Callable[[Scope, Node
             "one-first": is_one_first(scope, node),
             "constant-before-layer": puts_constant_before_layer(scope, node),
             "joins-constant-first": joins_constant_first(scope, node),
+            "rows-before-open": puts_rows_before_open(scope, node),
             "scales-window": scales_whole_window(scope, node),
             "scales-a-volume": scales_a_volume(scope, node),
             "one-of-more-axes": reads_one_of_more_axes(scope, node),

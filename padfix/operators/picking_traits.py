@@ -232,14 +232,20 @@ def _has_more_rows(node: NodeProto, shapes: Sequence[Sequence[Dimension] | None]
 
 
 def _is_told_beside_open(node: NodeProto, shapes: Sequence[Sequence[Dimension] | None]) -> bool:
-    """Whether a ScatterElements has told numbers of indices along axes of open lengths, more than one of the images."""
+    """Whether elements have told numbers of indices along axes of open lengths, more than one of the images.
+
+    A GatherElements takes as many as there are along its own axis.
+    """
     data, indices = shapes[:2]
-    if node.op_type not in _PUTTING_ALONG_AXIS or not data or not indices:
+    is_gathering = node.op_type == "GatherElements"
+    if not (is_gathering or node.op_type in _PUTTING_ALONG_AXIS) or not data or not indices:
         return False
+    own_axis = (attributes.integer(node, "axis", 0) or 0) % len(data)
     pairs = enumerate(zip(data, indices, strict=False))
     return any(
         not isinstance(length, int) and isinstance(given, int) and given > (axis == 0)
         for axis, (length, given) in pairs
+        if not (is_gathering and axis == own_axis)
     )
 
 

@@ -99,6 +99,7 @@ def quantizer_traits(scope: Scope, node: NodeProto) -> Traits:
     names = [name for name in node.input[1 : ZERO_POINT + 1] if name]
     shapes = [None if each is None else each.shape for each in map(scope.type_of, names)]
     lists_scales = bool(shapes and shapes[0]) and shapes[0] != (1,)
+    are_constant = [is_constant(scope, each) for each in names]
     return {
         "zero-point-written": len(names) > 1,
         "zero-point-alike": None if None in shapes else len(set(shapes)) == 1,
@@ -113,7 +114,8 @@ def quantizer_traits(scope: Scope, node: NodeProto) -> Traits:
         "open-lengths": quantized is not None and quantized.lengths is None,
         "scales-by-open-axis": lists_scales and _is_by_open_axis(node, None if quantized is None else quantized.shape),
         "lists-scales": lists_scales,
-        "computed-scale": any(not is_constant(scope, each) for each in names),
+        "computed-scale": not all(are_constant),
+        "one-constant-alone": any(are_constant) and not all(are_constant),
         "saturates": node.op_type == "DequantizeLinear" and _meets_bytes(scope, node),
         "undoes-quantizer": node.op_type == "DequantizeLinear" and is_quantized(scope, name),
         "among-floats": node.op_type == "DequantizeLinear" and is_among_floats(scope, node),

@@ -23,9 +23,10 @@ DECLARED_MARKS = (
     "squares-for-whole-norm",  # Of Pow: whether it is part of a norm of all axes, or of all behind the first.
     "drops-batch",  # Of reductions: whether the first axis is gone behind them, and a layer works on images.
     "open-rows-by-several",  # Of MatMul: whether several constant matrices multiply rows of open length.
+    # Of what joins inputs element by element: whether a constant matrix of several rows comes before open rows.
+    "rows-before-open",
     "open-images-alone",  # Of NonMaxSuppression: whether how many boxes is told, and of how many images is not.
     "gives-short-floats",  # Of Cast and CastLike: whether they give bfloat16 or floats of 8 bits.
-    "bias-computed",  # Of recurrent layers: whether data tell their bias.
     "tuples-open",  # Of GatherND: whether how long its tuples are is left open.
     "adds-lent-row",  # Of Gemm and Add: whether a product adds a row that the model is fed or gives, and uses for more.
     "counts-beyond-halves",  # Of Add: whether it adds whole numbers above 2048 in floats, of which integers are made.

@@ -262,7 +262,9 @@ MARKS = (
     # Of what picks single elements, which has axis-from-end as well; and of what reads constants of these types.
     "of-fewer-rows",
     "of-more-rows",
-    "told-beside-open",  # Of ScatterElements: whether lengths of its indices are told where those of its data are open.
+    # Of GatherElements, but along its own axis, and ScatterElements: whether lengths of its indices are told where those
+    # of its data are open.
+    "told-beside-open",
     "of-listed-values",
     "of-wide-integers",
     # Of arithmetic: whether a constant of one infinite element is part of it.

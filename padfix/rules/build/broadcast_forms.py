@@ -60,6 +60,7 @@ def exchanged_forms(site: Site) -> Iterator[Form]:
         "adds-one-to-size",
         "adds-turned-half",
         "joins-constant-first",
+        "rows-before-open",
         "constant-before-layer",
         "scales-a-volume",
     )
@@ -192,7 +193,6 @@ def _whole(site: Site) -> Form:
     own.update({name: is_number and own.get(name) for name in ("adds-as-many", "adds-as-many-channels")})
     own |= {"by-one-each": own.get("numbers") == "integer" and not is_number} if "by-one-each" in own else {}
     operators: Operators = ((site.node.op_type, own),)
-
     return Form("constants of the whole shape", operators, partial(_as_they_are, site, write), why_not)
 
 
@@ -444,6 +444,7 @@ def negated_forms(site: Site) -> Iterator[Form]:
         )
         yield Form("the difference negated", operators, lambda: of_inputs(site, turned, exact=True), why_not)
     name, joint = ("a sum", "Add") if is_sum else ("both with the other sign", "Div")
-    kept = ("axes", "one-first") + (() if is_sum else ("constant-first", "from-softmax", "constant-before-layer"))
+    kept: tuple[str, ...] = ("axes", "one-first", "rows-before-open")
+    kept += () if is_sum else ("constant-first", "from-softmax", "constant-before-layer")
     told: Traits = {name: own.get(name) for name in kept}
     yield Form(name, (("Neg", {}), (joint, told)), lambda: of_inputs(site, write, exact=True), why_not)

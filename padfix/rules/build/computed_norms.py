@@ -91,7 +91,7 @@ def computed_layer_norm(site: Site) -> Iterator[Form]:
         why_not = Refusal("its mean and deviation are read")
     elif shape is None:
         why_not = Refusal("how many factors it has is not known")
-    told = {**own, "numbers-computed": False, "biased": True}
+    told = {**own, "numbers-computed": False, "one-constant-alone": False, "biased": True}
     told |= dict.fromkeys(("weights-spread", "weights-of-fewer-axes"), False) if is_whole else {}
     operators: Operators = (("LayerNormalization", told), *_APART[: 1 + bool(site.input_name(2))])
     yield Form("factors of 1, and others behind it", operators, write, why_not)

@@ -116,7 +116,7 @@ def _named(site: Site) -> Iterator[Form]:
     operators: Operators = (("Squeeze", {"axes-written": True}) if axes else ("Identity", {}),)
     yield Form("its axes written", operators, lambda: of_inputs(site, write, exact=True), why_not)
     yield _in_order(site)
-    operators = (("Squeeze", {"axes-written": False}),)
+    operators = (("Squeeze", {"axes-written": False, "open-lengths": not is_known}),)
     as_it_is = _SIZES_AS_INPUT_SINCE
     yield Form("as opset 13 has it", operators, lambda: of_inputs(site, modern, exact=True), told, opset=as_it_is)
 
