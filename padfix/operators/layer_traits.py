@@ -45,7 +45,7 @@ def dense_traits(scope: Scope, node: NodeProto) -> Traits:
 
 
 def group_norm_traits(scope: Scope, node: NodeProto) -> Traits:
-    """Return of a GroupNormalization whether it has a scale for each of several groups, and numbers that are computed."""
+    """Return of a GroupNormalization whether each of several groups has a scale, and if its numbers are computed."""
     groups, data = attributes.integer(node, "num_groups", 1), scope.type_of(node.input[0])
     channels = data.shape[CHANNELS] if data is not None and len(data.shape or ()) > CHANNELS and data.shape else None
     return {

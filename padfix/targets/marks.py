@@ -262,8 +262,7 @@ MARKS = (
     # Of what picks single elements, which has axis-from-end as well; and of what reads constants of these types.
     "of-fewer-rows",
     "of-more-rows",
-    # Of GatherElements, but along its own axis, and ScatterElements: whether lengths of its indices are told where those
-    # of its data are open.
+    # Of ScatterElements, and GatherElements but along its own axis: whether indices are told beside open lengths.
     "told-beside-open",
     "of-listed-values",
     "of-wide-integers",

@@ -2,8 +2,7 @@
 
 QUANTIZER_MARKS = (
     "lists-scales",  # Of QuantizeLinear and DequantizeLinear: whether there are several scales.
-    # Of the same, and of LayerNormalization: whether one of scale and zero point, or of scale and bias, is constant, and
-    # the other is not.
+    # Of the same, and of LayerNormalization: whether one of scale and zero point, or scale and bias, alone is constant.
     "one-constant-alone",
     # Of the same: whether scales are for an axis of open length, or one behind the channels of data with open lengths.
     "scales-by-open-axis",

@@ -1,4 +1,4 @@
-"""What some runtimes take as constants alone, or all fed, where only a part of it is; and open lengths beside constants."""
+"""What some runtimes take as constants alone, or all fed, where a part of it is; and open lengths beside constants."""
 
 from __future__ import annotations
 

@@ -388,6 +388,8 @@ def behind_reshapes(site: Site) -> Iterator[Form]:
         ("Reshape", {"rank": len(shape), "alike": alike_axes([shape])}) for shape in shapes.values()
     )
     ordered = {**own, **dict.fromkeys(("channels-last", "orders-differ", "put-back"), False)}
+    if own.get("put-back"):  # Behind a Reshape, the lengths that are read are compared, and not those of the result.
+        ordered["alike"] = alike_axes(list(shapes.values()))
     if all((known.rank or 0) >= _FEWEST_AXES for known in types.values()):
         ordered |= {"spreads-alike": False} if "spreads-alike" in own else {}
     operators: Operators = (*reshapes, (site.node.op_type, ordered))
