@@ -65,6 +65,23 @@ INFINITE = "(float[2,3] X) => (float[2,4] Y) <float v = {%s}, int64[4] p = {0, 0
         (SCATTERED, {"Cast": 3, "ScatterElements": 1}),
         ("(int32[2,3] X) => (int32[2,3] Y) <int32 c = {1}> { Y = Clip (X, c, c) }", {"Max": 1, "Min": 1}),
         (PICKED % ("2,3,4", "2,2,2,4"), {"Gather": 1}),
+        (
+            "(int8[2,3] X, float S, int8 Z) => (float[2,3] Y) { Y = DequantizeLinear (X, S, Z) }",
+            {"DequantizeLinear": 2, "Sub": 1, "Mul": 1},
+        ),
+        (
+            "(uint8[2,3] X) => (float[2,3] Y) <float[2] s = {0.5, 2}> { Y = DequantizeLinear <axis = 0> (X, s) }",
+            {"DequantizeLinear": 1, "Mul": 1},
+        ),
+        (
+            "(float[2,3] X, float S, int8 Z) => (int8[2,3] Y) { Y = QuantizeLinear (X, S, Z) }",
+            {"Div": 1, "Round": 1, "DequantizeLinear": 1, "Add": 1, "Clip": 1, "QuantizeLinear": 1},
+        ),
+        (
+            "(float[2,3] X, float S) => (uint8[2,3] Y) { Y = QuantizeLinear (X, S) }",
+            {"Div": 1, "Round": 1, "Add": 1, "Clip": 1, "Cast": 1},
+        ),
+        ("(float16[2,3] X) => (uint8[2,3] Y) { a = Relu (X) Y = Cast <to = 2> (a) }", {"Relu": 1, "Cast": 2}),
     ],
 )
 def test_qnn_is_given_forms_that_it_gets_right(text: str, made: dict[str, int], tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from onnx import TensorProto, helper
 
 from padfix.graph import attributes
-from padfix.operators.quantizers import leaves_zero_point_out
+from padfix.operators.quantizers import leaves_zero_point_out, quantizer_traits
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site
@@ -102,7 +102,8 @@ def byte_forms(site: Site) -> Iterator[Form]:
         zero = site.constant(7)
         assert zero is not None
         places = builder.constant(zero.astype(np.float32).reshape(() if zero.size == 1 else zero.shape), "zero")
-        return _stepped(builder, result, places, helper.np_dtype_to_tensor_dtype(zero.dtype), by_sum=False)
+        elem_type = helper.np_dtype_to_tensor_dtype(zero.dtype)
+        return _as_bytes(builder, _stepped(builder, result, places, elem_type, by_sum=False), elem_type, in_steps=False)
 
     if site.node.op_type == "QLinearMatMul":
         known = [site.constant(place) for place in (1, 4, 6, 7)]
@@ -181,26 +182,33 @@ def _why_not_summed(site: Site, weights: int, zero: int) -> Refusal | None:
 def _stepped(
     builder: FragmentBuilder, value: Any, zero: Any, elem_type: int, *, by_sum: bool, told: int | None = None
 ) -> Any:
-    """Return numbers rounded to whole ones, a zero point in floats added, as bytes of a type.
+    """Return numbers rounded to whole ones, a zero point in floats added, within the bounds of bytes of a type.
 
     ``told`` is the zero point where it is one constant.
     """
     least, most = (np.array(each, np.float32) for each in _BOUNDS[elem_type])
     if not by_sum:
-        whole = clipped(builder, builder.op("Add", [builder.op("Round", [value]), zero]), least, most)
-    elif told is not None:
+        return clipped(builder, builder.op("Add", [builder.op("Round", [value]), zero]), least, most)
+    if told is not None:
         bounds = least - np.float32(told), most - np.float32(told)
-        whole = builder.op("Add", [rounded_by_sum(builder, clipped(builder, value, *bounds), *bounds), zero])
-    else:  # no further than from one end to the other, wherever the zero point lies
-        widest = np.array(_WIDEST, np.float32)
-        steps = rounded_by_sum(builder, clipped(builder, value, -widest, widest), -widest, widest)
-        whole = clipped(builder, builder.op("Add", [steps, zero]), least, most)
-    return builder.op("Cast", [whole], {"to": elem_type})
+        return builder.op("Add", [rounded_by_sum(builder, clipped(builder, value, *bounds), *bounds), zero])
+    # No further than from one end to the other, wherever the zero point lies.
+    widest = np.array(_WIDEST, np.float32)
+    steps = rounded_by_sum(builder, clipped(builder, value, -widest, widest), -widest, widest)
+    return clipped(builder, builder.op("Add", [steps, zero]), least, most)
 
 
 def caller_forms(site: Site) -> Iterator[Form]:
     """Yield what takes bytes for numbers, or gives numbers as bytes, in floats, whatever gives scale and zero point."""
+    yield from _caller_forms(site, in_steps=False)
+    if _quantized(site) in _BOUNDS:
+        yield from _caller_forms(site, in_steps=True)
+
+
+def _caller_forms(site: Site, *, in_steps: bool) -> Iterator[Form]:
+    """Yield them with a Cast between bytes and floats, or with what quantizes and dequantizes in steps of 1."""
     why_not = _why_not_stepped(site)
+    floats, quantized = (partial(each, in_steps=in_steps) for each in (_as_floats, _as_bytes))
     rank = 0 if (known := site.input_type(0)) is None or known.rank is None else known.rank
     axis = (attributes.integer(site.node, "axis", 1) or 0) % max(rank, 1)
 
@@ -209,14 +217,14 @@ def caller_forms(site: Site) -> Iterator[Form]:
         value, type_ = site.constant(place), site.input_type(place)
         block = _block(site)
         if block and site.input_name(place):
-            return _of_blocks(site, builder, given[place], place, axis)
+            return _of_blocks(site, builder, given[place], place, axis, floats)
         if value is not None:
             value = value.astype(np.float32)
             shape = () if value.size == 1 else (-1, *[1] * (rank - axis - 1))
             return builder.constant(value.reshape(shape), "scale" if place == 1 else "zero")
         if type_ is None or not site.input_name(place):
             return None
-        result = given[place] if place == 1 else builder.op("Cast", [given[place]], {"to": TensorProto.FLOAT})
+        result = given[place] if place == 1 else floats(builder, given[place], type_.elem_type)
         if type_.shape in ((), (1,)) or axis == rank - 1:
             return result
         return builder.op("Reshape", [result, builder.constant(np.array([-1, *[1] * (rank - axis - 1)]), "shape")])
@@ -228,21 +236,58 @@ def caller_forms(site: Site) -> Iterator[Form]:
             known = site.constant(2) if zero is not None else np.zeros(1, np.int64)
             number = None if known is None or known.size != 1 else int(known.item())
             divided = builder.op("Div", [given[0], steps])
-            return _stepped(builder, divided, places, _quantized(site), by_sum=by_sum, told=number)
-        numbers = builder.op("Cast", [given[0]], {"to": TensorProto.FLOAT})
+            whole = _stepped(builder, divided, places, _quantized(site), by_sum=by_sum, told=number)
+            return quantized(builder, whole, _quantized(site))
+        numbers = floats(builder, given[0], _quantized(site))
         constant = site.constant(2)
         if zero is not None and (constant is None or constant.any()):
             numbers = builder.op("Sub", [numbers, zero])
         return builder.op("Mul", [numbers, steps])
 
     name = "numbers that a Cast makes of bytes, or bytes of them"
+    to_floats, back = (_WHOLE if _quantized(site) == TensorProto.INT32 else _STEPS), _back_to(_quantized(site))
+    if in_steps:
+        name = "numbers in steps of 1, with the scale and the zero point apart"
+        to_floats, back = (*_in_steps(site, "DequantizeLinear"), _STEPS[1]), _in_steps(site, "QuantizeLinear")
     if site.node.op_type == "DequantizeLinear":
-        parts = _WHOLE if _quantized(site) == TensorProto.INT32 else _STEPS
-        yield Form(name, (*parts, _ROUNDED[0]), lambda: _written(site, partial(write, False)), why_not)
+        yield Form(name, (*to_floats, _ROUNDED[0]), lambda: _written(site, partial(write, False)), why_not)
         return
+    zero = _in_steps(site, "DequantizeLinear") if in_steps and site.constant(2) is None and site.input_name(2) else ()
     for by_sum, (way, parts) in enumerate(((name, _ROUNDED), (f"{name}, by a sum", _BY_SUM))):
         way_to_write = partial(_written, site, partial(write, bool(by_sum)), _ROUND_SINCE)
-        yield Form(way, (*parts, *_BACK), way_to_write, why_not, _ROUND_SINCE)
+        yield Form(way, (*parts, *zero, *back), way_to_write, why_not, _ROUND_SINCE)
+
+
+def _back_to(elem_type: int) -> Operators:
+    """Return the Cast of floats to bytes."""
+    kind = {"gives-odd-integers": True, "gives-unsigned-bytes": elem_type == TensorProto.UINT8}
+    return tuple((op_type, {**traits, **kind}) for op_type, traits in _BACK)
+
+
+def _in_steps(site: Site, op_type: str) -> Operators:
+    """Return what quantizes or dequantizes in steps of 1, as facts tell it apart from the operator of the site."""
+    names = ("computed-scale", "lists-scales", "scales-by-open-axis", "of-input", "as-result", "blocked", "saturates")
+    plain = {**dict.fromkeys(names, False), "zero-point-written": True, "zero-point-alike": True}
+    return ((op_type, {**quantizer_traits(site.scope, site.node), **plain, "leaves-floats-over": False}),)
+
+
+def _as_floats(builder: FragmentBuilder, value: Any, elem_type: int, *, in_steps: bool) -> Any:
+    """Return the numbers that bytes are, in floats."""
+    if not in_steps:
+        return builder.op("Cast", [value], {"to": TensorProto.FLOAT})
+    return builder.op("DequantizeLinear", [value, *_steps_of_one(builder, elem_type)])
+
+
+def _as_bytes(builder: FragmentBuilder, value: Any, elem_type: int, *, in_steps: bool) -> Any:
+    """Return whole numbers in floats, within the bounds of bytes, as bytes."""
+    if not in_steps:
+        return builder.op("Cast", [value], {"to": elem_type})
+    return builder.op("QuantizeLinear", [value, *_steps_of_one(builder, elem_type)])
+
+
+def _steps_of_one(builder: FragmentBuilder, elem_type: int) -> list[Any]:
+    dtype = helper.tensor_dtype_to_np_dtype(elem_type)
+    return [builder.constant(np.ones((), np.float32), "step"), builder.constant(np.zeros((), dtype), "from_zero")]
 
 
 def _block(site: Site) -> int:
@@ -250,7 +295,9 @@ def _block(site: Site) -> int:
     return attributes.integer(site.node, "block_size", 0) or 0
 
 
-def _of_blocks(site: Site, builder: FragmentBuilder, given: Any, place: int, axis: int) -> Any:
+def _of_blocks(
+    site: Site, builder: FragmentBuilder, given: Any, place: int, axis: int, floats: Callable[..., Any]
+) -> Any:
     """Return in floats the scales or zero points of blocks, each for every element of its block."""
     data, known, value = site.input_type(0), site.input_type(place), site.constant(place)
     assert data is not None
@@ -261,7 +308,7 @@ def _of_blocks(site: Site, builder: FragmentBuilder, given: Any, place: int, axi
     if value is not None:
         whole = np.repeat(value.astype(np.float32), block, axis)
         return builder.constant(whole[(slice(None),) * axis + (slice(data.lengths[axis]),)], "scale")
-    result = given if place == 1 else builder.op("Cast", [given], {"to": TensorProto.FLOAT})
+    result = given if place == 1 else floats(builder, given, known.elem_type)
     before, behind = known.lengths[: axis + 1], known.lengths[axis + 1 :]
     apart = builder.constant(np.array((*before, block, *behind)), "shape")
     result = builder.op("Expand", [builder.reshaped(result, [*before, 1, *behind]), apart])
@@ -332,7 +379,8 @@ def dynamic_forms(site: Site) -> Iterator[Form]:
                 continue
             if place == 0:
                 divided = builder.op("Div", [data, step])
-                result = _stepped(builder, divided, zero, TensorProto.UINT8, by_sum=by_sum)
+                whole = _stepped(builder, divided, zero, TensorProto.UINT8, by_sum=by_sum)
+                result = _as_bytes(builder, whole, TensorProto.UINT8, in_steps=False)
             else:
                 result = step if place == 1 else builder.op("Cast", [zero], {"to": TensorProto.UINT8})
             builder.output(name, result)
