@@ -81,6 +81,27 @@ INFINITE = "(float[2,3] X) => (float[2,4] Y) <float v = {%s}, int64[4] p = {0, 0
             "(float[2,3] X, float S) => (uint8[2,3] Y) { Y = QuantizeLinear (X, S) }",
             {"Div": 1, "Round": 1, "Add": 1, "Clip": 1, "Cast": 1},
         ),
+        (
+            (
+                "(int64[2] X) => (float[2,3] Y) <float s = {2}, uint8 z = {9}, uint8[2,3] w = {1, 2, 3, 4, 5, 6}> "
+                "{ g = Gather (w, X) Y = DequantizeLinear (g, s, z) }"
+            ),
+            {"Gather": 1, "Cast": 3, "Sub": 1, "Mul": 1},
+        ),
+        (
+            (
+                "(uint8[2,3] X) => (float[2,3] Y, uint8[3,2] Z) <float s = {2}, uint8 z = {9}, int64[2] n = {3, 2}> "
+                "{ a = DequantizeLinear (X, s, z) Y = Relu (a) Z = Reshape (X, n) }"
+            ),
+            {"Reshape": 1, "Cast": 2, "Sub": 1, "Mul": 1, "Relu": 1},
+        ),
+        (
+            (
+                "(int8[2,3] X) => (float[2,3] Y, float[2,3] Z) <float s = {2}, float t = {1}, int8 z = {0}> "
+                "{ a = DequantizeLinear (X, s, z) Y = Relu (a) b = DequantizeLinear (X, t, z) Z = Relu (b) }"
+            ),
+            {"DequantizeLinear": 2, "Mul": 1, "Relu": 2},
+        ),
         ("(float16[2,3] X) => (uint8[2,3] Y) { a = Relu (X) Y = Cast <to = 2> (a) }", {"Relu": 1, "Cast": 2}),
     ],
 )

@@ -10,12 +10,13 @@ import numpy as np
 from onnx import TensorProto, helper
 
 from padfix.graph import attributes
-from padfix.operators.quantizers import leaves_zero_point_out, quantizer_traits
+from padfix.operators.quantizers import leaves_zero_point_out
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.elementary_forms import clipped
 from padfix.rules.build.explicit_pads import copied
+from padfix.rules.build.floats_of_bytes import BACK, TO_FLOATS, WAYS, Way, as_bytes, as_floats, back_to_bytes, to_floats
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import trials_of
 from padfix.rules.build.objections import Operators
@@ -33,24 +34,8 @@ _WIDEST = 255
 _BOUNDS: Mapping[int, tuple[int, int]] = {each: BOUNDS[each] for each in (TensorProto.UINT8, TensorProto.INT8)}
 
 _STEPS: Operators = (
-    ("Cast", {"elements": "byte", "unsigned": True, "gives": "single", "changes-type": True, "changes-numbers": False}),
+    *TO_FLOATS,
     ("Sub", {"numbers": "single", "from-constant": False, "from-softmax": False}),
-)
-_WHOLE: Operators = (("Cast", {"elements": "integer", "numbers": "integer", "gives": "single", "changes-type": True}),)
-"""What is done with integers of 32 bits, whose zero point is always 0."""
-
-_BACK: Operators = (
-    (
-        "Cast",
-        {
-            "numbers": "single",
-            "elements": "float",
-            "unsigned": False,
-            "gives": "integer",
-            "changes-type": True,
-            "changes-numbers": False,
-        },
-    ),
 )
 _ROUNDED: Operators = (
     ("Mul", {"numbers": "single", "gate-second": False}),
@@ -65,8 +50,8 @@ _BY_SUM: Operators = (
 )
 
 OF_CALLER: Mapping[str, Operators] = {
-    "rounded": (*_STEPS, *_ROUNDED, *_BACK),
-    "rounded by a sum": (*_STEPS, *_BY_SUM, *_BACK),
+    "rounded": (*_STEPS, *_ROUNDED, *BACK),
+    "rounded by a sum": (*_STEPS, *_BY_SUM, *BACK),
 }
 """What takes the place of a DequantizeLinear and a QuantizeLinear of a caller's bytes, by how they are rounded."""
 
@@ -103,14 +88,14 @@ def byte_forms(site: Site) -> Iterator[Form]:
         assert zero is not None
         places = builder.constant(zero.astype(np.float32).reshape(() if zero.size == 1 else zero.shape), "zero")
         elem_type = helper.np_dtype_to_tensor_dtype(zero.dtype)
-        return _as_bytes(builder, _stepped(builder, result, places, elem_type, by_sum=False), elem_type, in_steps=False)
+        return as_bytes(builder, _stepped(builder, result, places, elem_type, by_sum=False), elem_type, "cast")
 
     if site.node.op_type == "QLinearMatMul":
         known = [site.constant(place) for place in (1, 4, 6, 7)]
         rows = [each for each in known[::2] if each is not None and each.size != 1]
         if rows or any(each is None for each in known):
             why_not = Refusal("its scales and zero points are not constant, or differ from row to row")
-        operators = (*_STEPS, *_PRODUCT, *_ROUNDED, *_BACK)
+        operators = (*_STEPS, *_PRODUCT, *_ROUNDED, *BACK)
         yield Form(
             "whole numbers in floats", operators, lambda: _written(site, rounded, _ROUND_SINCE), why_not, _ROUND_SINCE
         )
@@ -118,12 +103,12 @@ def byte_forms(site: Site) -> Iterator[Form]:
     if leaves_zero_point_out(site.node):
         yield _told_zero(site)
     if site.node.op_type == "MatMulInteger":
-        operators = (*_STEPS, *_PRODUCT, *_BACK)
+        operators = (*_STEPS, *_PRODUCT, *BACK)
         yield Form("whole numbers in floats", operators, lambda: _written(site, product), why_not)
     else:
         padded = attributes.text(site.node, "auto_pad", "NOTSET") or "NOTSET"
         why_not = why_not or (None if padded in ("NOTSET", "VALID") else Refusal("its pads are implicit"))
-        yield Form("whole numbers in floats", (*_STEPS, *_BACK), lambda: _written(site, convolution), why_not)
+        yield Form("whole numbers in floats", (*_STEPS, *BACK), lambda: _written(site, convolution), why_not)
 
 
 def _told_zero(site: Site) -> Form:
@@ -200,15 +185,17 @@ def _stepped(
 
 def caller_forms(site: Site) -> Iterator[Form]:
     """Yield what takes bytes for numbers, or gives numbers as bytes, in floats, whatever gives scale and zero point."""
-    yield from _caller_forms(site, in_steps=False)
+    yield from _caller_forms(site, "cast")
     if _quantized(site) in _BOUNDS:
-        yield from _caller_forms(site, in_steps=True)
+        yield from _caller_forms(site, "steps")
+    if site.node.op_type == "DequantizeLinear" and _quantized(site) == TensorProto.UINT8:
+        yield from _caller_forms(site, "integers")
 
 
-def _caller_forms(site: Site, *, in_steps: bool) -> Iterator[Form]:
-    """Yield them with a Cast between bytes and floats, or with what quantizes and dequantizes in steps of 1."""
+def _caller_forms(site: Site, way: Way) -> Iterator[Form]:
+    """Yield them with one way from bytes to floats."""
     why_not = _why_not_stepped(site)
-    floats, quantized = (partial(each, in_steps=in_steps) for each in (_as_floats, _as_bytes))
+    floats = partial(as_floats, way=way)
     rank = 0 if (known := site.input_type(0)) is None or known.rank is None else known.rank
     axis = (attributes.integer(site.node, "axis", 1) or 0) % max(rank, 1)
 
@@ -237,57 +224,24 @@ def _caller_forms(site: Site, *, in_steps: bool) -> Iterator[Form]:
             number = None if known is None or known.size != 1 else int(known.item())
             divided = builder.op("Div", [given[0], steps])
             whole = _stepped(builder, divided, places, _quantized(site), by_sum=by_sum, told=number)
-            return quantized(builder, whole, _quantized(site))
+            return as_bytes(builder, whole, _quantized(site), way)
         numbers = floats(builder, given[0], _quantized(site))
         constant = site.constant(2)
         if zero is not None and (constant is None or constant.any()):
             numbers = builder.op("Sub", [numbers, zero])
         return builder.op("Mul", [numbers, steps])
 
-    name = "numbers that a Cast makes of bytes, or bytes of them"
-    to_floats, back = (_WHOLE if _quantized(site) == TensorProto.INT32 else _STEPS), _back_to(_quantized(site))
-    if in_steps:
-        name = "numbers in steps of 1, with the scale and the zero point apart"
-        to_floats, back = (*_in_steps(site, "DequantizeLinear"), _STEPS[1]), _in_steps(site, "QuantizeLinear")
+    name, subtracted = WAYS[way], _STEPS[-1:]
+    before = to_floats(site, _quantized(site), way)
     if site.node.op_type == "DequantizeLinear":
-        yield Form(name, (*to_floats, _ROUNDED[0]), lambda: _written(site, partial(write, False)), why_not)
+        parts = (*before, *subtracted, _ROUNDED[0])
+        yield Form(name, parts, lambda: _written(site, partial(write, False)), why_not)
         return
-    zero = _in_steps(site, "DequantizeLinear") if in_steps and site.constant(2) is None and site.input_name(2) else ()
-    for by_sum, (way, parts) in enumerate(((name, _ROUNDED), (f"{name}, by a sum", _BY_SUM))):
+    is_told = site.constant(2) is not None or not site.input_name(2)
+    around = (*(() if is_told else before), *back_to_bytes(site, _quantized(site), way))
+    for by_sum, (title, parts) in enumerate(((name, _ROUNDED), (f"{name}, by a sum", _BY_SUM))):
         way_to_write = partial(_written, site, partial(write, bool(by_sum)), _ROUND_SINCE)
-        yield Form(way, (*parts, *zero, *back), way_to_write, why_not, _ROUND_SINCE)
-
-
-def _back_to(elem_type: int) -> Operators:
-    """Return the Cast of floats to bytes."""
-    kind = {"gives-odd-integers": True, "gives-unsigned-bytes": elem_type == TensorProto.UINT8}
-    return tuple((op_type, {**traits, **kind}) for op_type, traits in _BACK)
-
-
-def _in_steps(site: Site, op_type: str) -> Operators:
-    """Return what quantizes or dequantizes in steps of 1, as facts tell it apart from the operator of the site."""
-    names = ("computed-scale", "lists-scales", "scales-by-open-axis", "of-input", "as-result", "blocked", "saturates")
-    plain = {**dict.fromkeys(names, False), "zero-point-written": True, "zero-point-alike": True}
-    return ((op_type, {**quantizer_traits(site.scope, site.node), **plain, "leaves-floats-over": False}),)
-
-
-def _as_floats(builder: FragmentBuilder, value: Any, elem_type: int, *, in_steps: bool) -> Any:
-    """Return the numbers that bytes are, in floats."""
-    if not in_steps:
-        return builder.op("Cast", [value], {"to": TensorProto.FLOAT})
-    return builder.op("DequantizeLinear", [value, *_steps_of_one(builder, elem_type)])
-
-
-def _as_bytes(builder: FragmentBuilder, value: Any, elem_type: int, *, in_steps: bool) -> Any:
-    """Return whole numbers in floats, within the bounds of bytes, as bytes."""
-    if not in_steps:
-        return builder.op("Cast", [value], {"to": elem_type})
-    return builder.op("QuantizeLinear", [value, *_steps_of_one(builder, elem_type)])
-
-
-def _steps_of_one(builder: FragmentBuilder, elem_type: int) -> list[Any]:
-    dtype = helper.tensor_dtype_to_np_dtype(elem_type)
-    return [builder.constant(np.ones((), np.float32), "step"), builder.constant(np.zeros((), dtype), "from_zero")]
+        yield Form(title, (*parts, *around), way_to_write, why_not, _ROUND_SINCE)
 
 
 def _block(site: Site) -> int:
@@ -380,7 +334,7 @@ def dynamic_forms(site: Site) -> Iterator[Form]:
             if place == 0:
                 divided = builder.op("Div", [data, step])
                 whole = _stepped(builder, divided, zero, TensorProto.UINT8, by_sum=by_sum)
-                result = _as_bytes(builder, whole, TensorProto.UINT8, in_steps=False)
+                result = as_bytes(builder, whole, TensorProto.UINT8, "cast")
             else:
                 result = step if place == 1 else builder.op("Cast", [zero], {"to": TensorProto.UINT8})
             builder.output(name, result)
@@ -392,7 +346,7 @@ def dynamic_forms(site: Site) -> Iterator[Form]:
     whole = {**told, "reduces-all": True, "reduced-axes": rank, "rank": rank}
     operators: Operators = (
         *((f"Reduce{each}", whole) for each in ("Max", "Min")),
-        *_BACK,
+        *BACK,
         ("Greater", {"broadcasts": False}),
         ("Where", {"broadcasts": False}),
     )
