@@ -22,6 +22,7 @@ from padfix.operators.axis_order import (
 )
 from padfix.operators.batches import gives_each_image_its_own
 from padfix.operators.branches import branch_traits, loop_traits, scan_traits
+from padfix.operators.bytes_among_floats import is_one_channel_for_bytes
 from padfix.operators.clip import cuts_window_off_zero
 from padfix.operators.constant_chains import is_constant, is_worked_out_of_open, reads_constant_bytes
 from padfix.operators.counted_images import computes_with_count
@@ -178,7 +179,11 @@ def _response(scope: Scope, node: NodeProto) -> Traits:
 
 
 def _depth_to_space(scope: Scope, node: NodeProto) -> Traits:
-    return {"order": attributes.text(node, "mode", "DCR") or "DCR", **_blocks(node)}
+    return {
+        "order": attributes.text(node, "mode", "DCR") or "DCR",
+        "one-channel-for-bytes": is_one_channel_for_bytes(scope, node),
+        **_blocks(node),
+    }
 
 
 def _space_to_depth(scope: Scope, node: NodeProto) -> Traits:

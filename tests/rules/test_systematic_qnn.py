@@ -102,6 +102,13 @@ INFINITE = "(float[2,3] X) => (float[2,4] Y) <float v = {%s}, int64[4] p = {0, 0
             ),
             {"DequantizeLinear": 2, "Mul": 1, "Relu": 2},
         ),
+        (
+            (
+                "(float[1,4,3,2] X) => (uint8[1,1,6,4] Y) <float s = {2}, uint8 z = {9}> "
+                "{ d = DepthToSpace <blocksize = 2> (X) c = Abs (d) Y = QuantizeLinear (c, s, z) }"
+            ),
+            {"ConvTranspose": 1, "Abs": 1, "Clip": 1, "QuantizeLinear": 1},
+        ),
         ("(float16[2,3] X) => (uint8[2,3] Y) { a = Relu (X) Y = Cast <to = 2> (a) }", {"Relu": 1, "Cast": 2}),
     ],
 )
