@@ -81,7 +81,7 @@ from padfix.operators.reductions import reduction_traits
 from padfix.operators.reshape_traits import reshape_traits
 from padfix.operators.sampled_places import sample_traits
 from padfix.operators.scaled_images import scales_whole_window
-from padfix.operators.scaled_inputs import scales_a_volume
+from padfix.operators.scaled_inputs import scales_a_volume, shifts_scaled_line
 from padfix.operators.shape_questions import any_of, has_column_among_first, is_spread
 from padfix.operators.slice_traits import slice_traits
 from padfix.operators.spelled_norms import divided_norm, norm_traits, scaled_norm, square_traits
@@ -233,6 +233,7 @@ def _sum(scope: Scope, node: NodeProto) -> Traits:
         "adds-to-convolution": adds_to_convolution(scope, node),
         **norm_traits(scope, node),
         "adds-as-many": adds_as_many(scope, node),
+        "shifts-scaled-line": shifts_scaled_line(scope, node),
         "counts-beyond-halves": counts_beyond_halves(scope, node),
         "adds-lent-row": bool(lent_row(scope, node)),
         "adds-as-many-channels": adds_as_many_as_channels(scope, node),

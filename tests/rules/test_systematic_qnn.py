@@ -109,6 +109,10 @@ INFINITE = "(float[2,3] X) => (float[2,4] Y) <float v = {%s}, int64[4] p = {0, 0
             ),
             {"ConvTranspose": 1, "Abs": 1, "Clip": 1, "QuantizeLinear": 1},
         ),
+        (
+            "(float[1,2,3,1,4] X) => (float[1,2,3,1,4] Y) <float s = {2}> { a = Mul (X, s) Y = Add (a, s) }",
+            {"Mul": 1, "Add": 1},
+        ),
         ("(float16[2,3] X) => (uint8[2,3] Y) { a = Relu (X) Y = Cast <to = 2> (a) }", {"Relu": 1, "Cast": 2}),
     ],
 )

@@ -62,6 +62,7 @@ def exchanged_forms(site: Site) -> Iterator[Form]:
         "joins-constant-first",
         "constant-before-layer",
         "scales-a-volume",
+        "shifts-scaled-line",
     )
     traits = {**own, **dict.fromkeys(apart, False)}
 
