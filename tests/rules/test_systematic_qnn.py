@@ -113,6 +113,13 @@ INFINITE = "(float[2,3] X) => (float[2,4] Y) <float v = {%s}, int64[4] p = {0, 0
             "(float[1,2,3,1,4] X) => (float[1,2,3,1,4] Y) <float s = {2}> { a = Mul (X, s) Y = Add (a, s) }",
             {"Mul": 1, "Add": 1},
         ),
+        (
+            (
+                "(int32[1,2,3,4,5] X) => (int32[3,2,20] Y) <int64[3] n = {3, 2, 20}> "
+                "{ t = Transpose <perm = [0, 2, 1, 3, 4]> (X) Y = Reshape (t, n) }"
+            ),
+            {"Reshape": 2, "Transpose": 1},
+        ),
         ("(float16[2,3] X) => (uint8[2,3] Y) { a = Relu (X) Y = Cast <to = 2> (a) }", {"Relu": 1, "Cast": 2}),
     ],
 )
