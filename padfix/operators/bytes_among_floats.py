@@ -6,6 +6,7 @@ from math import prod
 
 from onnx import NodeProto
 
+from padfix.graph.dependence import reached
 from padfix.graph.scopes import Scope
 from padfix.operators.constant_chains import is_constant
 from padfix.operators.elementwise import LAYING_OUT, REDUCTIONS
@@ -76,6 +77,20 @@ def leaves_floats_over(scope: Scope, node: NodeProto) -> bool:
     if maker.op_type not in _OF_FLOATS_ALONE and not any(beside) and not _computes_in_floats(scope, maker):
         return False
     return prod(lengths[1:] if len(lengths) >= _OF_IMAGES else lengths) % _IN_ONE_GO != 0
+
+
+def is_one_channel_for_bytes(scope: Scope, node: NodeProto) -> bool:
+    """Whether a DepthToSpace gives one channel, of whose floats, in whatever row they lie then, bytes are made."""
+    known = scope.type_of(node.output[0])
+    if known is None or known.shape is None or len(known.shape) != _OF_IMAGES or known.shape[1] not in (1, None):
+        return False
+
+    def behind(name: str) -> list[str]:
+        in_a_row = [each for each in scope.consumers(name) if each.op_type in (*_IN_A_ROW, "Clip")]
+        return [result for each in in_a_row for result in each.output if result]
+
+    names = reached([node.output[0]], behind)
+    return any(each.op_type == "QuantizeLinear" for name in names for each in scope.consumers(name))
 
 
 def is_among_floats(scope: Scope, node: NodeProto) -> bool:

@@ -46,7 +46,7 @@ STEERED: Mapping[str, tuple[int, ...]] = {
 
 _TOLD: Mapping[str, tuple[int, ...]] = {
     **STEERED,
-    **dict.fromkeys(("CumSum", "OneHot", "Trilu"), (1,)),
+    **dict.fromkeys(("AffineGrid", "CumSum", "OneHot", "Trilu"), (1,)),
     **dict.fromkeys(("BlackmanWindow", "HammingWindow", "HannWindow"), (0,)),
 }
 """As :data:`STEERED`, and what else goes by the value of a number."""

@@ -22,6 +22,7 @@ from padfix.operators.axis_order import (
 )
 from padfix.operators.batches import gives_each_image_its_own
 from padfix.operators.branches import branch_traits, loop_traits, scan_traits
+from padfix.operators.bytes_among_floats import is_one_channel_for_bytes
 from padfix.operators.clip import cuts_window_off_zero
 from padfix.operators.constant_chains import is_constant, is_worked_out_of_open, reads_constant_bytes
 from padfix.operators.counted_images import computes_with_count
@@ -80,7 +81,7 @@ from padfix.operators.reductions import reduction_traits
 from padfix.operators.reshape_traits import reshape_traits
 from padfix.operators.sampled_places import sample_traits
 from padfix.operators.scaled_images import scales_whole_window
-from padfix.operators.scaled_inputs import scales_a_volume
+from padfix.operators.scaled_inputs import scales_a_volume, shifts_scaled_line
 from padfix.operators.shape_questions import any_of, has_column_among_first, is_spread
 from padfix.operators.slice_traits import slice_traits
 from padfix.operators.spelled_norms import divided_norm, norm_traits, scaled_norm, square_traits
@@ -178,7 +179,11 @@ def _response(scope: Scope, node: NodeProto) -> Traits:
 
 
 def _depth_to_space(scope: Scope, node: NodeProto) -> Traits:
-    return {"order": attributes.text(node, "mode", "DCR") or "DCR", **_blocks(node)}
+    return {
+        "order": attributes.text(node, "mode", "DCR") or "DCR",
+        "one-channel-for-bytes": is_one_channel_for_bytes(scope, node),
+        **_blocks(node),
+    }
 
 
 def _space_to_depth(scope: Scope, node: NodeProto) -> Traits:
@@ -228,6 +233,7 @@ def _sum(scope: Scope, node: NodeProto) -> Traits:
         "adds-to-convolution": adds_to_convolution(scope, node),
         **norm_traits(scope, node),
         "adds-as-many": adds_as_many(scope, node),
+        "shifts-scaled-line": shifts_scaled_line(scope, node),
         "counts-beyond-halves": counts_beyond_halves(scope, node),
         "adds-lent-row": bool(lent_row(scope, node)),
         "adds-as-many-channels": adds_as_many_as_channels(scope, node),

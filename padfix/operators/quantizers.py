@@ -25,6 +25,7 @@ from padfix.operators.clip import clip_bounds
 from padfix.operators.constant_chains import is_constant
 from padfix.operators.data_order import CHANNELS, is_behind_joined_bytes, is_of_bytes
 from padfix.operators.numbers import bytes_of, numbers_of
+from padfix.operators.shared_bytes import is_in_other_steps, is_of_plain_bytes
 from padfix.operators.steps_of_bytes import OPERATOR_OF_BYTES, is_quantized
 from padfix.operators.table import Operator
 from padfix.operators.weights_from_zero import is_from_zero, is_of_bytes_off_zero, is_off_zero
@@ -117,6 +118,8 @@ def quantizer_traits(scope: Scope, node: NodeProto) -> Traits:
         "computed-scale": not all(are_constant),
         "one-constant-alone": any(are_constant) and not all(are_constant),
         "saturates": node.op_type == "DequantizeLinear" and _meets_bytes(scope, node),
+        "of-plain-bytes": node.op_type == "DequantizeLinear" and is_of_plain_bytes(scope, node),
+        "in-other-steps": node.op_type == "DequantizeLinear" and is_in_other_steps(scope, node),
         "undoes-quantizer": node.op_type == "DequantizeLinear" and is_quantized(scope, name),
         "among-floats": node.op_type == "DequantizeLinear" and is_among_floats(scope, node),
         "volume-among-floats": node.op_type == "DequantizeLinear" and is_volume_among_floats(scope, node),

@@ -1,4 +1,4 @@
-"""Inputs of a model that are multiplied by a number, and then laid out with other axes."""
+"""What is multiplied by a number, and then laid out with other axes or added to another number."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ def scales_a_volume(scope: Scope, node: NodeProto) -> bool:
     """
     if node.op_type != "Mul" or node.input[0] not in scope.root.inputs or scope.constant(node.input[0]) is not None:
         return False
-    number = scope.constant(node.input[1])
-    if number is None or number.size != 1:
+    if not _is_number(scope, node.input[1]):
         return False
 
     def laid_out(name: str) -> list[str]:
@@ -33,3 +32,25 @@ def scales_a_volume(scope: Scope, node: NodeProto) -> bool:
     return any(
         rank_of(scope, name) == _AXES_OF_VOLUMES for each in reshaping for name in (each.input[0], each.output[0])
     )
+
+
+def shifts_scaled_line(scope: Scope, node: NodeProto) -> bool:
+    """Whether an Add of a number, behind, is of a product with one, behind, of five axes, the fourth of one element.
+
+    What lays elements in a row may stand between.
+    """
+    name = node.input[0]
+    maker = scope.own_producer(name) if _is_number(scope, node.input[-1]) else None
+    while maker is not None and maker.op_type in RESHAPING:
+        name = maker.input[0]
+        maker = scope.own_producer(name)
+    if maker is None or maker.op_type != "Mul" or not _is_number(scope, maker.input[1]):
+        return False
+    known = scope.type_of(name)
+    shape = known.shape if known is not None else None
+    return shape is not None and len(shape) == _AXES_OF_VOLUMES and not (isinstance(shape[3], int) and shape[3] != 1)
+
+
+def _is_number(scope: Scope, name: str) -> bool:
+    number = scope.constant(name)
+    return number is not None and number.size == 1

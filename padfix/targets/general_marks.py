@@ -17,6 +17,8 @@ GENERAL_MARKS = (
     "scales-negative-part",  # Of Mul: whether by a list of slopes, the negative part of data of three axes and more.
     "scales-window",  # Of Div and Mul: whether by a constant, the places of images as large as the window behind them.
     "scales-a-volume",  # Of Mul: whether an input of the model is before a number, and gets or loses five axes behind.
+    # Of Add: whether it adds a number to the product with another one, of five axes, the fourth of one element.
+    "shifts-scaled-line",
     # Of all: whether their data are integers of 64 bits.
     "of-longs",
     # Of all: whether they read lists of one where numbers are meant.

@@ -14,7 +14,12 @@ QUANTIZER_MARKS = (
     "of-quantizer",  # Of what moves bytes: whether a QuantizeLinear in the model makes them.
     "behind-cut-sum",
     "pads-line-of-bytes",  # Of Pad and CenterCropPad: whether they pad one axis alone, of one dequantized element.
+    "one-channel-for-bytes",  # Of DepthToSpace: whether it gives one channel, and QuantizeLinear makes bytes of it.
     "leaves-floats-over",  # Of QuantizeLinear: whether it is of a row of floats whose number is no multiple of 128.
+    # Of DequantizeLinear: whether no quantizer gives its bytes, be they computed or the caller's that others read too;
+    # whether another one takes the same bytes in other steps, where this one's steps are not 1.
+    "of-plain-bytes",
+    "in-other-steps",
     # Of DequantizeLinear: whether the bytes are what a QuantizeLinear gives, and whether they are made of floats that
     # something else than a convolution computes, and read by what computes with floats, and is no layer of images.
     "undoes-quantizer",

@@ -65,6 +65,62 @@ INFINITE = "(float[2,3] X) => (float[2,4] Y) <float v = {%s}, int64[4] p = {0, 0
         (SCATTERED, {"Cast": 3, "ScatterElements": 1}),
         ("(int32[2,3] X) => (int32[2,3] Y) <int32 c = {1}> { Y = Clip (X, c, c) }", {"Max": 1, "Min": 1}),
         (PICKED % ("2,3,4", "2,2,2,4"), {"Gather": 1}),
+        (
+            "(int8[2,3] X, float S, int8 Z) => (float[2,3] Y) { Y = DequantizeLinear (X, S, Z) }",
+            {"DequantizeLinear": 2, "Sub": 1, "Mul": 1},
+        ),
+        (
+            "(uint8[2,3] X) => (float[2,3] Y) <float[2] s = {0.5, 2}> { Y = DequantizeLinear <axis = 0> (X, s) }",
+            {"DequantizeLinear": 1, "Mul": 1},
+        ),
+        (
+            "(float[2,3] X, float S, int8 Z) => (int8[2,3] Y) { Y = QuantizeLinear (X, S, Z) }",
+            {"Div": 1, "Round": 1, "DequantizeLinear": 1, "Add": 1, "Clip": 1, "QuantizeLinear": 1},
+        ),
+        (
+            "(float[2,3] X, float S) => (uint8[2,3] Y) { Y = QuantizeLinear (X, S) }",
+            {"Div": 1, "Round": 1, "Add": 1, "Clip": 1, "Cast": 1},
+        ),
+        (
+            (
+                "(int64[2] X) => (float[2,3] Y) <float s = {2}, uint8 z = {9}, uint8[2,3] w = {1, 2, 3, 4, 5, 6}> "
+                "{ g = Gather (w, X) Y = DequantizeLinear (g, s, z) }"
+            ),
+            {"Gather": 1, "Cast": 3, "Sub": 1, "Mul": 1},
+        ),
+        (
+            (
+                "(uint8[2,3] X) => (float[2,3] Y, uint8[3,2] Z) <float s = {2}, uint8 z = {9}, int64[2] n = {3, 2}> "
+                "{ a = DequantizeLinear (X, s, z) Y = Relu (a) Z = Reshape (X, n) }"
+            ),
+            {"Reshape": 1, "Cast": 2, "Sub": 1, "Mul": 1, "Relu": 1},
+        ),
+        (
+            (
+                "(int8[2,3] X) => (float[2,3] Y, float[2,3] Z) <float s = {2}, float t = {1}, int8 z = {0}> "
+                "{ a = DequantizeLinear (X, s, z) Y = Relu (a) b = DequantizeLinear (X, t, z) Z = Relu (b) }"
+            ),
+            {"DequantizeLinear": 2, "Mul": 1, "Relu": 2},
+        ),
+        (
+            (
+                "(float[1,4,3,2] X) => (uint8[1,1,6,4] Y) <float s = {2}, uint8 z = {9}> "
+                "{ d = DepthToSpace <blocksize = 2> (X) c = Abs (d) Y = QuantizeLinear (c, s, z) }"
+            ),
+            {"ConvTranspose": 1, "Abs": 1, "Clip": 1, "QuantizeLinear": 1},
+        ),
+        (
+            "(float[1,2,3,1,4] X) => (float[1,2,3,1,4] Y) <float s = {2}> { a = Mul (X, s) Y = Add (a, s) }",
+            {"Mul": 1, "Add": 1},
+        ),
+        (
+            (
+                "(int32[1,2,3,4,5] X) => (int32[3,2,20] Y) <int64[3] n = {3, 2, 20}> "
+                "{ t = Transpose <perm = [0, 2, 1, 3, 4]> (X) Y = Reshape (t, n) }"
+            ),
+            {"Reshape": 2, "Transpose": 1},
+        ),
+        ("(float16[2,3] X) => (uint8[2,3] Y) { a = Relu (X) Y = Cast <to = 2> (a) }", {"Relu": 1, "Cast": 2}),
     ],
 )
 def test_qnn_is_given_forms_that_it_gets_right(text: str, made: dict[str, int], tmp_path: Path) -> None:

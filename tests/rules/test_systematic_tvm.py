@@ -107,3 +107,44 @@ def test_a_list_that_is_not_resized_is_as_it_is(target: str, tmp_path: Path) -> 
         "(float[5] X) => (float[5] Y) <float[0] r = {}, float[0] s = {}, int64[1] n = {5}> { Y = Resize (X, r, s, n) }"
     )
     assert operators_for(text, target, tmp_path, 13, 8) == Counter(Identity=1)
+
+
+@pytest.mark.parametrize("op_type", ["Asin", "Acos", "Atan"])
+def test_what_there_is_not_of_halves_is_of_floats(op_type: str, tmp_path: Path) -> None:
+    text = f"(float16[2,3] X) => (float16[2,3] Y) {{ Y = {op_type} (X) }}"
+    assert operators_for(text, "tvm", tmp_path, 17, 8) == Counter({"Cast": 2, op_type: 1})
+
+
+@pytest.mark.parametrize(("mode", "casts"), [("linear", 3), ("cubic", 3), ("nearest", 0)])
+def test_halves_are_sampled_in_single_precision(mode: str, casts: int, tmp_path: Path) -> None:
+    text = (
+        "(float16[1,2,5,6] X, float16[1,3,4,2] G) => (float16[1,2,3,4] Y) "
+        f'{{ s = GridSample <mode = "{mode}"> (X, G) Y = Relu (s) }}'
+    )
+    assert operators_for(text, "tvm", tmp_path, 20, 9)["Cast"] == casts
+
+
+def test_the_places_of_a_deformed_convolution_are_in_single_precision(tmp_path: Path) -> None:
+    text = (
+        "(float16[1,2,5,6] X, float16[1,2,5,6] O) => (float16[1,1,5,6] Y) <float16[1,2,1,1] w = {15360, 16384}> "
+        "{ Y = DeformConv (X, w, O) }"
+    )
+    found = operators_for(text, "tvm", tmp_path, 19, 8)
+    assert (found["Cast"], found["GridSample"], found["Conv"]) == (3, 1, 1)
+
+
+def test_a_grid_is_as_long_as_a_shape_says(tmp_path: Path) -> None:
+    text = "(float[2,2,3] T, float[2,3,A,B] X) => (float[2,C,D,2] Y) { s = Shape (X) Y = AffineGrid (T, s) }"
+    assert operators_for(text, "tvm", tmp_path, 20, 9)["AffineGrid"] == 1
+    with pytest.raises(RefusedError, match="its size is not constant"):
+        operators_for(
+            text.replace("float[2,3,A,B] X", "int64[4] s").replace("s = Shape (X) ", ""), "tvm", tmp_path, 20, 9
+        )
+
+
+def test_a_resize_by_scales_of_one_is_left_out(tmp_path: Path) -> None:
+    text = (
+        "(float[A,B,C] X) => (float[A,B,C] Y) <float[0] r = {}, float[3] s = {1, 1, 1}> "
+        '{ Y = Resize <coordinate_transformation_mode = "align_corners", nearest_mode = "floor"> (X, r, s) }'
+    )
+    assert operators_for(text, "tvm", tmp_path, 13, 8) == Counter(Identity=1)

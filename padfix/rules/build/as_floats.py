@@ -153,9 +153,11 @@ def in_sixteen_bits(site: Site) -> Iterator[Form]:
 
 
 def in_single_precision(site: Site) -> Form:
-    """Return a node of halves between a Cast of all of them to floats and one of its result."""
+    """Return a node of halves between a Cast of all of them to floats and one of its result, if that is halves too."""
     node, own = site.node, traits_of(site.scope, site.node) or {}
     halves = [site.elem_type(place) == TensorProto.FLOAT16 for place in range(len(node.input))]
+    result = site.scope.type_of(node.output[0])
+    gives_halves = result is None or result.elem_type == TensorProto.FLOAT16
 
     def write() -> Rewrite:
         builder = site.builder()
@@ -168,14 +170,17 @@ def in_single_precision(site: Site) -> Form:
                 given.append(builder.op("Cast", [builder.input(name)], {"to": TensorProto.FLOAT}))
             else:
                 given.append(builder.input(name))
-        result = builder.op("Cast", [builder.original(copied(node), given)], {"to": TensorProto.FLOAT16})
-        builder.output(node.output[0], result)
+        value = builder.original(copied(node), given)
+        if gives_halves:
+            value = builder.op("Cast", [value], {"to": TensorProto.FLOAT16})
+        builder.output(node.output[0], value)
         return Rewrite(builder.build(), trials_of(site))
 
     cast: Traits = {"changes-type": True, "changes-numbers": False, "elements": "float", "unsigned": False}
     to_single: Traits = {**cast, "numbers": "half", "gives": "single"}
     back: Traits = {**cast, "numbers": "single", "gives": "half"}
-    operators: Operators = (("Cast", to_single), (node.op_type, {**own, "numbers": "single"}), ("Cast", back))
+    single = (("Cast", to_single), (node.op_type, {**own, "numbers": "single"}))
+    operators: Operators = (*single, ("Cast", back)) if gives_halves else single
     is_of_halves = bool(halves) and halves[0] and len(list(filter(None, node.output))) == 1
     return Form("floats of single precision", operators, write, None if is_of_halves else Refusal("it has no halves"))
 

@@ -63,6 +63,7 @@ def exchanged_forms(site: Site) -> Iterator[Form]:
         "rows-before-open",
         "constant-before-layer",
         "scales-a-volume",
+        "shifts-scaled-line",
     )
     traits = {**own, **dict.fromkeys(apart, False)}
 

@@ -16,6 +16,7 @@ from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.elementary_forms import clipped
 from padfix.rules.build.explicit_pads import copied
+from padfix.rules.build.floats_of_bytes import BACK, TO_FLOATS, WAYS, Way, as_bytes, as_floats, back_to_bytes, to_floats
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import trials_of
 from padfix.rules.build.objections import Operators
@@ -33,24 +34,8 @@ _WIDEST = 255
 _BOUNDS: Mapping[int, tuple[int, int]] = {each: BOUNDS[each] for each in (TensorProto.UINT8, TensorProto.INT8)}
 
 _STEPS: Operators = (
-    ("Cast", {"elements": "byte", "unsigned": True, "gives": "single", "changes-type": True, "changes-numbers": False}),
+    *TO_FLOATS,
     ("Sub", {"numbers": "single", "from-constant": False, "from-softmax": False}),
-)
-_WHOLE: Operators = (("Cast", {"elements": "integer", "numbers": "integer", "gives": "single", "changes-type": True}),)
-"""What is done with integers of 32 bits, whose zero point is always 0."""
-
-_BACK: Operators = (
-    (
-        "Cast",
-        {
-            "numbers": "single",
-            "elements": "float",
-            "unsigned": False,
-            "gives": "integer",
-            "changes-type": True,
-            "changes-numbers": False,
-        },
-    ),
 )
 _ROUNDED: Operators = (
     ("Mul", {"numbers": "single", "gate-second": False}),
@@ -65,8 +50,8 @@ _BY_SUM: Operators = (
 )
 
 OF_CALLER: Mapping[str, Operators] = {
-    "rounded": (*_STEPS, *_ROUNDED, *_BACK),
-    "rounded by a sum": (*_STEPS, *_BY_SUM, *_BACK),
+    "rounded": (*_STEPS, *_ROUNDED, *BACK),
+    "rounded by a sum": (*_STEPS, *_BY_SUM, *BACK),
 }
 """What takes the place of a DequantizeLinear and a QuantizeLinear of a caller's bytes, by how they are rounded."""
 
@@ -102,14 +87,15 @@ def byte_forms(site: Site) -> Iterator[Form]:
         zero = site.constant(7)
         assert zero is not None
         places = builder.constant(zero.astype(np.float32).reshape(() if zero.size == 1 else zero.shape), "zero")
-        return _stepped(builder, result, places, helper.np_dtype_to_tensor_dtype(zero.dtype), by_sum=False)
+        elem_type = helper.np_dtype_to_tensor_dtype(zero.dtype)
+        return as_bytes(builder, _stepped(builder, result, places, elem_type, by_sum=False), elem_type, "cast")
 
     if site.node.op_type == "QLinearMatMul":
         known = [site.constant(place) for place in (1, 4, 6, 7)]
         rows = [each for each in known[::2] if each is not None and each.size != 1]
         if rows or any(each is None for each in known):
             why_not = Refusal("its scales and zero points are not constant, or differ from row to row")
-        operators = (*_STEPS, *_PRODUCT, *_ROUNDED, *_BACK)
+        operators = (*_STEPS, *_PRODUCT, *_ROUNDED, *BACK)
         yield Form(
             "whole numbers in floats", operators, lambda: _written(site, rounded, _ROUND_SINCE), why_not, _ROUND_SINCE
         )
@@ -117,12 +103,12 @@ def byte_forms(site: Site) -> Iterator[Form]:
     if leaves_zero_point_out(site.node):
         yield _told_zero(site)
     if site.node.op_type == "MatMulInteger":
-        operators = (*_STEPS, *_PRODUCT, *_BACK)
+        operators = (*_STEPS, *_PRODUCT, *BACK)
         yield Form("whole numbers in floats", operators, lambda: _written(site, product), why_not)
     else:
         padded = attributes.text(site.node, "auto_pad", "NOTSET") or "NOTSET"
         why_not = why_not or (None if padded in ("NOTSET", "VALID") else Refusal("its pads are implicit"))
-        yield Form("whole numbers in floats", (*_STEPS, *_BACK), lambda: _written(site, convolution), why_not)
+        yield Form("whole numbers in floats", (*_STEPS, *BACK), lambda: _written(site, convolution), why_not)
 
 
 def _told_zero(site: Site) -> Form:
@@ -181,26 +167,35 @@ def _why_not_summed(site: Site, weights: int, zero: int) -> Refusal | None:
 def _stepped(
     builder: FragmentBuilder, value: Any, zero: Any, elem_type: int, *, by_sum: bool, told: int | None = None
 ) -> Any:
-    """Return numbers rounded to whole ones, a zero point in floats added, as bytes of a type.
+    """Return numbers rounded to whole ones, a zero point in floats added, within the bounds of bytes of a type.
 
     ``told`` is the zero point where it is one constant.
     """
     least, most = (np.array(each, np.float32) for each in _BOUNDS[elem_type])
     if not by_sum:
-        whole = clipped(builder, builder.op("Add", [builder.op("Round", [value]), zero]), least, most)
-    elif told is not None:
+        return clipped(builder, builder.op("Add", [builder.op("Round", [value]), zero]), least, most)
+    if told is not None:
         bounds = least - np.float32(told), most - np.float32(told)
-        whole = builder.op("Add", [rounded_by_sum(builder, clipped(builder, value, *bounds), *bounds), zero])
-    else:  # no further than from one end to the other, wherever the zero point lies
-        widest = np.array(_WIDEST, np.float32)
-        steps = rounded_by_sum(builder, clipped(builder, value, -widest, widest), -widest, widest)
-        whole = clipped(builder, builder.op("Add", [steps, zero]), least, most)
-    return builder.op("Cast", [whole], {"to": elem_type})
+        return builder.op("Add", [rounded_by_sum(builder, clipped(builder, value, *bounds), *bounds), zero])
+    # No further than from one end to the other, wherever the zero point lies.
+    widest = np.array(_WIDEST, np.float32)
+    steps = rounded_by_sum(builder, clipped(builder, value, -widest, widest), -widest, widest)
+    return clipped(builder, builder.op("Add", [steps, zero]), least, most)
 
 
 def caller_forms(site: Site) -> Iterator[Form]:
     """Yield what takes bytes for numbers, or gives numbers as bytes, in floats, whatever gives scale and zero point."""
+    yield from _caller_forms(site, "cast")
+    if _quantized(site) in _BOUNDS:
+        yield from _caller_forms(site, "steps")
+    if site.node.op_type == "DequantizeLinear" and _quantized(site) == TensorProto.UINT8:
+        yield from _caller_forms(site, "integers")
+
+
+def _caller_forms(site: Site, way: Way) -> Iterator[Form]:
+    """Yield them with one way from bytes to floats."""
     why_not = _why_not_stepped(site)
+    floats = partial(as_floats, way=way)
     rank = 0 if (known := site.input_type(0)) is None or known.rank is None else known.rank
     axis = (attributes.integer(site.node, "axis", 1) or 0) % max(rank, 1)
 
@@ -209,14 +204,14 @@ def caller_forms(site: Site) -> Iterator[Form]:
         value, type_ = site.constant(place), site.input_type(place)
         block = _block(site)
         if block and site.input_name(place):
-            return _of_blocks(site, builder, given[place], place, axis)
+            return _of_blocks(site, builder, given[place], place, axis, floats)
         if value is not None:
             value = value.astype(np.float32)
             shape = () if value.size == 1 else (-1, *[1] * (rank - axis - 1))
             return builder.constant(value.reshape(shape), "scale" if place == 1 else "zero")
         if type_ is None or not site.input_name(place):
             return None
-        result = given[place] if place == 1 else builder.op("Cast", [given[place]], {"to": TensorProto.FLOAT})
+        result = given[place] if place == 1 else floats(builder, given[place], type_.elem_type)
         if type_.shape in ((), (1,)) or axis == rank - 1:
             return result
         return builder.op("Reshape", [result, builder.constant(np.array([-1, *[1] * (rank - axis - 1)]), "shape")])
@@ -228,21 +223,25 @@ def caller_forms(site: Site) -> Iterator[Form]:
             known = site.constant(2) if zero is not None else np.zeros(1, np.int64)
             number = None if known is None or known.size != 1 else int(known.item())
             divided = builder.op("Div", [given[0], steps])
-            return _stepped(builder, divided, places, _quantized(site), by_sum=by_sum, told=number)
-        numbers = builder.op("Cast", [given[0]], {"to": TensorProto.FLOAT})
+            whole = _stepped(builder, divided, places, _quantized(site), by_sum=by_sum, told=number)
+            return as_bytes(builder, whole, _quantized(site), way)
+        numbers = floats(builder, given[0], _quantized(site))
         constant = site.constant(2)
         if zero is not None and (constant is None or constant.any()):
             numbers = builder.op("Sub", [numbers, zero])
         return builder.op("Mul", [numbers, steps])
 
-    name = "numbers that a Cast makes of bytes, or bytes of them"
+    name, subtracted = WAYS[way], _STEPS[-1:]
+    before = to_floats(site, _quantized(site), way)
     if site.node.op_type == "DequantizeLinear":
-        parts = _WHOLE if _quantized(site) == TensorProto.INT32 else _STEPS
-        yield Form(name, (*parts, _ROUNDED[0]), lambda: _written(site, partial(write, False)), why_not)
+        parts = (*before, *subtracted, _ROUNDED[0])
+        yield Form(name, parts, lambda: _written(site, partial(write, False)), why_not)
         return
-    for by_sum, (way, parts) in enumerate(((name, _ROUNDED), (f"{name}, by a sum", _BY_SUM))):
+    is_told = site.constant(2) is not None or not site.input_name(2)
+    around = (*(() if is_told else before), *back_to_bytes(site, _quantized(site), way))
+    for by_sum, (title, parts) in enumerate(((name, _ROUNDED), (f"{name}, by a sum", _BY_SUM))):
         way_to_write = partial(_written, site, partial(write, bool(by_sum)), _ROUND_SINCE)
-        yield Form(way, (*parts, *_BACK), way_to_write, why_not, _ROUND_SINCE)
+        yield Form(title, (*parts, *around), way_to_write, why_not, _ROUND_SINCE)
 
 
 def _block(site: Site) -> int:
@@ -250,7 +249,9 @@ def _block(site: Site) -> int:
     return attributes.integer(site.node, "block_size", 0) or 0
 
 
-def _of_blocks(site: Site, builder: FragmentBuilder, given: Any, place: int, axis: int) -> Any:
+def _of_blocks(
+    site: Site, builder: FragmentBuilder, given: Any, place: int, axis: int, floats: Callable[..., Any]
+) -> Any:
     """Return in floats the scales or zero points of blocks, each for every element of its block."""
     data, known, value = site.input_type(0), site.input_type(place), site.constant(place)
     assert data is not None
@@ -261,7 +262,7 @@ def _of_blocks(site: Site, builder: FragmentBuilder, given: Any, place: int, axi
     if value is not None:
         whole = np.repeat(value.astype(np.float32), block, axis)
         return builder.constant(whole[(slice(None),) * axis + (slice(data.lengths[axis]),)], "scale")
-    result = given if place == 1 else builder.op("Cast", [given], {"to": TensorProto.FLOAT})
+    result = given if place == 1 else floats(builder, given, known.elem_type)
     before, behind = known.lengths[: axis + 1], known.lengths[axis + 1 :]
     apart = builder.constant(np.array((*before, block, *behind)), "shape")
     result = builder.op("Expand", [builder.reshaped(result, [*before, 1, *behind]), apart])
@@ -332,7 +333,8 @@ def dynamic_forms(site: Site) -> Iterator[Form]:
                 continue
             if place == 0:
                 divided = builder.op("Div", [data, step])
-                result = _stepped(builder, divided, zero, TensorProto.UINT8, by_sum=by_sum)
+                whole = _stepped(builder, divided, zero, TensorProto.UINT8, by_sum=by_sum)
+                result = as_bytes(builder, whole, TensorProto.UINT8, "cast")
             else:
                 result = step if place == 1 else builder.op("Cast", [zero], {"to": TensorProto.UINT8})
             builder.output(name, result)
@@ -344,7 +346,7 @@ def dynamic_forms(site: Site) -> Iterator[Form]:
     whole = {**told, "reduces-all": True, "reduced-axes": rank, "rank": rank}
     operators: Operators = (
         *((f"Reduce{each}", whole) for each in ("Max", "Min")),
-        *_BACK,
+        *BACK,
         ("Greater", {"broadcasts": False}),
         ("Where", {"broadcasts": False}),
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from onnx import helper
+from onnx import TensorProto, helper
 
 from padfix.graph import attributes
 from padfix.operators.reading import read
@@ -64,9 +64,11 @@ class _Deformed:
 def deformed_forms(site: Site) -> Iterator[Form]:
     """Yield a GridSample that takes an element of each channel for each tap, and a convolution of one tap.
 
-    Both take what lies outside the image for zeros, element by element.
+    Both take what lies outside the image for zeros, element by element. Halves are made floats of single precision,
+    since the places of an image are finer than halves are.
     """
     found = _read(site)
+    is_of_halves = site.elem_type(0) == TensorProto.FLOAT16
 
     def write() -> Rewrite:
         assert isinstance(found, _Deformed)
@@ -74,13 +76,16 @@ def deformed_forms(site: Site) -> Iterator[Form]:
         sampled = builder.reshaped(_sampled(site, builder, found), [-1, found.channels * found.taps, *found.places])
         flat, told = [found.weights[0], found.weights[1] * found.taps, *ones], site.constant(_WEIGHTS)
         weights = (
-            builder.reshaped(builder.input(site.input_name(_WEIGHTS)), flat)
+            builder.reshaped(_floats(site, builder, _WEIGHTS), flat)
             if told is None
-            else builder.constant(told.reshape(flat), "weights")
+            else builder.constant(told.reshape(flat).astype(_dtype(site)), "weights")
         )
-        biases = [builder.input(site.input_name(_BIAS))] if site.input_name(_BIAS) else []
+        biases = [_floats(site, builder, _BIAS)] if site.input_name(_BIAS) else []
         settings = {"group": found.window.written.group, "kernel_shape": ones}
-        builder.output(site.node.output[0], builder.op("Conv", [sampled, weights, *biases], settings))
+        result = builder.op("Conv", [sampled, weights, *biases], settings)
+        if is_of_halves:
+            result = builder.op("Cast", [result], {"to": TensorProto.FLOAT16})
+        builder.output(site.node.output[0], result)
         return Rewrite(builder.build(), (as_declared(site),))  # offsets are for each place of the image
 
     # Other parts are for the rules about these to judge.
@@ -102,6 +107,19 @@ def _read(site: Site) -> _Deformed | Refusal:
     return _Deformed(window, sizes, tuple(lengths), places, window.data_channels, groups)
 
 
+def _dtype(site: Site) -> np.dtype[Any]:
+    """Return the type of the floats that places are computed in."""
+    dtype = helper.tensor_dtype_to_np_dtype(site.elem_type(0))
+    return np.dtype(np.float32) if dtype == np.float16 else dtype
+
+
+def _floats(site: Site, builder: FragmentBuilder, place: int) -> Any:
+    """Return an input in these floats."""
+    value = builder.input(site.input_name(place))
+    is_half = site.elem_type(place) == TensorProto.FLOAT16
+    return builder.op("Cast", [value], {"to": TensorProto.FLOAT}) if is_half else value
+
+
 def _told(lengths: Sequence[int | str | None]) -> tuple[int, ...]:
     """Return lengths; none where one is not known."""
     told = tuple(each for each in lengths if isinstance(each, int))
@@ -111,7 +129,7 @@ def _told(lengths: Sequence[int | str | None]) -> tuple[int, ...]:
 def _sampled(site: Site, builder: FragmentBuilder, found: _Deformed) -> Any:
     """Return what each tap meets at each place, behind the channels; each group of offsets has channels of its own."""
     taps, count = found.taps, math.prod(found.places)
-    dtype = helper.tensor_dtype_to_np_dtype(site.elem_type(0))
+    dtype = _dtype(site)
     # From the middle of the image, in halves of it: the last axis comes first.
     sizes = np.array(found.sizes, np.float64)
     halves = builder.constant(np.diag(2 / sizes)[:, ::-1].astype(dtype), "halves")
@@ -127,9 +145,9 @@ def _sampled(site: Site, builder: FragmentBuilder, found: _Deformed) -> Any:
 
     lengths = {0: found.channels // found.groups, _OFFSETS: taps * _PLANE, _MASK: taps}
     given = [
-        builder.split(builder.input(name), 1, [length] * found.groups)
+        builder.split(_floats(site, builder, place), 1, [length] * found.groups)
         for place, length in lengths.items()
-        if (name := site.input_name(place))
+        if site.input_name(place)
     ]
     pieces = [sampled(*each) for each in zip(*given, strict=True)]
     return pieces[0] if found.groups == 1 else builder.op("Concat", pieces, {"axis": 1})

@@ -14,6 +14,7 @@ from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.along_axes import FLOATS
+from padfix.rules.build.as_floats import in_single_precision
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import trials_of
@@ -41,6 +42,8 @@ _CUBIC = -0.75
 def sampled_forms(site: Site) -> Iterator[Form]:
     """Yield a GridSample at places that lie in the image or on elements, and as a product."""
     own = traits_of(site.scope, site.node) or {}
+    if own.get("numbers") == "half":
+        yield in_single_precision(site)  # since the weights of elements are rounded in halves, too
     if own["places-moved"]:
         yield _in_order(site, own)
     if own["maybe-far"]:
