@@ -85,4 +85,4 @@ def test_a_sum_is_laid_out_anew_where_all_lengths_become_equal(after: str, gives
     constants = "<float[1] C = {0.5}, int64[6] P = {0, 1, 0, 0, 2, 0}>"
     graph = f"(float[2,3,6] X) => (float[{gives}] Y) {constants} {{ S = Add (X, C) Y = {after} }}"
     written = operators_for(graph, "onnx2tf", tmp_path, 17, 8)
-    assert written["Reshape"] == (gives == "2,6,6")
+    assert bool({"Conv", "Reshape"} & set(written)) == (gives == "2,6,6")

@@ -445,7 +445,6 @@ def negated_forms(site: Site) -> Iterator[Form]:
         )
         yield Form("the difference negated", operators, lambda: of_inputs(site, turned, exact=True), why_not)
     name, joint = ("a sum", "Add") if is_sum else ("both with the other sign", "Div")
-    kept: tuple[str, ...] = ("axes", "one-first", "rows-before-open")
-    kept += () if is_sum else ("constant-first", "from-softmax", "constant-before-layer")
-    told: Traits = {name: own.get(name) for name in kept}
+    of_quotients = () if is_sum else ("constant-first", "from-softmax", "constant-before-layer")
+    told: Traits = {name: own.get(name) for name in ("axes", "one-first", "rows-before-open", *of_quotients)}
     yield Form(name, (("Neg", {}), (joint, told)), lambda: of_inputs(site, write, exact=True), why_not)
