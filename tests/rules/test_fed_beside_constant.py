@@ -103,3 +103,9 @@ def test_bytes_are_not_laid_out_in_blocks_by_ncnn(tmp_path: Path) -> None:
     with pytest.raises(RefusedError):
         operators_for(graph % ("uint8", "uint8"), "ncnn", tmp_path, 13, 8)
     assert operators_for(graph % ("float", "float"), "ncnn", tmp_path, 13, 8) == Counter(DepthToSpace=1)
+
+
+def test_places_that_are_cut_out_of_a_constant_are_written(tmp_path: Path) -> None:
+    constants = "<int64[1,3] P = {0, 1, 2}, int64[1] S = {0}, int64[1] E = {2}, int64[1] A = {1}>"
+    graph = f"(float[3,4] X) => (float[1,2,4] Y) {constants} {{ I = Slice (P, S, E, A) Y = Gather (X, I) }}"
+    assert operators_for(graph, OPENCV, tmp_path, 13, 8) == Counter(Constant=1, Gather=1)
