@@ -109,3 +109,43 @@ def test_places_that_are_cut_out_of_a_constant_are_written(tmp_path: Path) -> No
     constants = "<int64[1,3] P = {0, 1, 2}, int64[1] S = {0}, int64[1] E = {2}, int64[1] A = {1}>"
     graph = f"(float[3,4] X) => (float[1,2,4] Y) {constants} {{ I = Slice (P, S, E, A) Y = Gather (X, I) }}"
     assert operators_for(graph, OPENCV, tmp_path, 13, 8) == Counter(Constant=1, Gather=1)
+
+
+def test_heads_of_open_lengths_are_picked_from_what_a_split_gives(tmp_path: Path) -> None:
+    graph = (
+        "(float[N,S,6] X) => (float[N,T,1,2] Y) <int64[5] L = {0, -1, 3, 1, 2}>"
+        " { R = Reshape (X, L) T = Transpose <perm = [2, 0, 1, 3, 4]> (R) A, B, C = Split <axis = 0> (T)"
+        " D = Squeeze <axes = [0]> (A) E = Squeeze <axes = [0]> (B) F = Add (D, E) G = Squeeze <axes = [0]> (C)"
+        " Y = Mul (F, G) }"
+    )
+    written = operators_for(graph, OPENCV, tmp_path, 12, 7)
+    assert (written["Gather"], written["ReduceMax"]) == (3, 0)
+
+
+@pytest.mark.parametrize(
+    ("graph", "written"),
+    [
+        ("(float A, float B, float C) => (float Y) { Y = Sum (A, B, C) }", {"Add": 2}),
+        (
+            "(float[2,4,5] X, float[4] S, float[4] B) => (float[2,4,5] Y) { Y = InstanceNormalization (X, S, B) }",
+            {"InstanceNormalization": 1, "Mul": 1, "Add": 1, "Reshape": 2},
+        ),
+        (
+            "(float[2,4,5] X, float[5] S, float[5] B) => (float[2,4,5] Y) { Y = LayerNormalization (X, S, B) }",
+            {"LayerNormalization": 1, "Mul": 1, "Add": 1},
+        ),
+    ],
+)
+def test_onnx2tf_adds_two_numbers_and_scales_by_constants(graph: str, written: dict[str, int], tmp_path: Path) -> None:
+    assert operators_for(graph, "onnx2tf", tmp_path, 17, 8) == Counter(written)
+
+
+def test_onnx2tf_cuts_pieces_of_constant_lengths(tmp_path: Path) -> None:
+    with pytest.raises(RefusedError):
+        operators_for(
+            "(float[3,4] X, int64[2] L) => (float[3,A] Y, float[3,B] Z) { Y, Z = Split <axis = 1> (X, L) }",
+            "onnx2tf",
+            tmp_path,
+            17,
+            8,
+        )

@@ -139,7 +139,7 @@ def axes_of_number(site: Site) -> Iterator[Form]:
 
 
 def largest_of_one(site: Site) -> Iterator[Form]:
-    """Yield a Squeeze of several open lengths as maxima along axes of one element.
+    """Yield a Squeeze of several open lengths as the one element of an axis, or as maxima along axes of one element.
 
     No Reshape finds a length where another one that it copies is 0, as in an empty batch.
     """
@@ -155,9 +155,15 @@ def largest_of_one(site: Site) -> Iterator[Form]:
     elif len(open_lengths) < 2 or site.elem_type(0) not in FLOATS:
         why_not = Refusal("a Reshape finds its lengths, or its data are no floats")
 
+    def picked(builder: FragmentBuilder, value: Any) -> Any:
+        return builder.op("Gather", [value, builder.constant(np.array(0), "first")], {"axis": axes[0]})
+
     def write(builder: FragmentBuilder, value: Any) -> Any:
         return reduced(builder, "ReduceMax", value, axes, kept=False)
 
+    several = why_not or (None if len(axes) == 1 else Refusal("it takes several axes away"))
+    picking: Operators = (("Gather", {"rank": len(shape), "first-axis": axes[:1] == [0]}),)
+    yield Form("the one element of an axis", picking, partial(written, site, picked), several)
     traits = {
         **reduction_traits("ReduceMax", site.opset, axes),
         "one-element": True,
