@@ -148,3 +148,8 @@ def test_a_resize_by_scales_of_one_is_left_out(tmp_path: Path) -> None:
         '{ Y = Resize <coordinate_transformation_mode = "align_corners", nearest_mode = "floor"> (X, r, s) }'
     )
     assert operators_for(text, "tvm", tmp_path, 13, 8) == Counter(Identity=1)
+
+
+def test_an_input_that_is_left_out_stays_so_beside_a_list_of_lengths(tmp_path: Path) -> None:
+    graph = "(float[N,3] X) => (float[7,3] Y) <int64[1] S = {7}> { Y = CenterCropPad <axes = [0]> (X, S) }"
+    assert "CenterCropPad" not in operators_for(graph, "tvm", tmp_path, 18, 8)

@@ -121,7 +121,7 @@ def lengths_as_tensors(site: Site) -> Iterator[Form]:
         read = {name: builder.input(name) for name in site.node.input if name}
         lists = {name for name in read if is_list_of_lengths(site.scope, name)}
         cast = {name: builder.op("Cast", [read[name]], {"to": TensorProto.INT64}) for name in sorted(lists)}
-        inputs = [(cast.get(name) or read[name]) if name else "" for name in site.node.input]
+        inputs = [cast.get(name) or builder.input(name) for name in site.node.input]
         return Rewrite(builder.ending_in(copied(site.node), inputs), trials_of(site), exact=True)
 
     yield Form("a Cast before it", (*_CAST, (site.node.op_type, own)), write)
