@@ -28,7 +28,7 @@ _HANDING_ON = ("Expand", "Gather", "Identity", "Reshape", "Slice", "Squeeze", "T
 """Operators that give elements of what they take first."""
 
 
-_SCALED = {"DequantizeLinear": 2, "QuantizeLinear": 2}
+_SCALED = {"DequantizeLinear": 2, "QLinearConv": 2, "QLinearMatMul": 2, "QuantizeLinear": 2}
 """Operators with as many inputs before a zero point, which is as many elements as the scale."""
 
 _ARITHMETIC = ("Add", "Cast", "Div", "Identity", "Max", "Min", "Mod", "Mul", "Neg", "Pow", "Sub")

@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import onnx
 import onnx.parser
 import onnxruntime
 import pytest
 
 import padfix
+from tests.support.proven import operators_for
 
 HEAD = '<ir_version: 8, opset_import: ["" : 13]> m '
 
@@ -89,3 +91,13 @@ def test_axes_stay_where_they_are(name: str, tmp_path: Path) -> None:
     }
     before, after = (onnxruntime.InferenceSession(str(path)).run(None, feeds)[0] for path in (source, result))
     np.testing.assert_array_equal(after, before)
+
+
+def test_a_scale_of_a_product_of_bytes_is_a_tensor_for_opencv(tmp_path: Path) -> None:
+    graph = (
+        "(uint8[2,2] X) => (uint8[2,1] Y) <float S = {0.5}, uint8 Z = {128}, uint8[2,1] W = {130, 120}>"
+        " { T = Constant <value_float = 0.25> () Y = QLinearMatMul (X, S, Z, W, T, Z, S, Z) }"
+    )
+    operators_for(graph, "opencv@5.0.0.93", tmp_path, 13, 8)
+    nodes = onnx.load(tmp_path / "after.onnx").graph.node
+    assert not [node for node in nodes if any(attribute.name == "value_float" for attribute in node.attribute)]
