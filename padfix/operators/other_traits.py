@@ -249,12 +249,13 @@ def _sum(scope: Scope, node: NodeProto) -> Traits:
 
 
 def _joining(scope: Scope, node: NodeProto) -> Traits:
-    """Return how many inputs are joined, and whether one of them takes the shape of the others, and the first does."""
+    """Return how many inputs are joined, how many axes that has, and whether one, or the first, takes others' shape."""
     spread = [is_spread(scope, node, position) for position in range(len(node.input))]
     many = adds_as_many(scope, node)
     ranks = [known.rank if (known := scope.type_of(name)) else None for name in node.input]
-    told = [each for each in ranks if each is not None]
+    told, gives = [each for each in ranks if each is not None], scope.type_of(node.output[0])
     return {
+        "rank": None if gives is None else gives.rank,
         "inputs": min(len(node.input), COUNT[-1]),
         "broadcasts": any_of(spread),
         "column-among-first": has_column_among_first(scope, node),
