@@ -253,7 +253,8 @@ def _joining(scope: Scope, node: NodeProto) -> Traits:
     spread = [is_spread(scope, node, position) for position in range(len(node.input))]
     many = adds_as_many(scope, node)
     ranks = [known.rank if (known := scope.type_of(name)) else None for name in node.input]
-    told, gives = [each for each in ranks if each is not None], scope.type_of(node.output[0])
+    told = [each for each in ranks if each is not None]
+    gives = scope.type_of(node.output[0])
     return {
         "rank": None if gives is None else gives.rank,
         "inputs": min(len(node.input), COUNT[-1]),

@@ -63,12 +63,9 @@ class ComputedConstant(TargetRule):
 
     def match(self, site: Site) -> Finding | None:
         """Return a finding where the target gets the constant wrong, or a Pad or Resize whose amounts it is."""
-        found = super().match(site)
-        if found is not None or not site.target.facts:
-            return found
-        told = _steered(site)
+        told = _steered(site) if site.target.facts else None
         if told is None:
-            return None
+            return super().match(site)
         reader, about, objection = told
         says = f"It computes a constant that is read where the target takes written ones: {reader.op_type}. "
         hint = f"padfix convert --target {site.target.name} writes the constant."

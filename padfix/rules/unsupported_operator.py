@@ -98,7 +98,7 @@ from padfix.rules.build.picked_elements import slices_of_picked
 from padfix.rules.build.plain_forms import PLAIN_FORMS
 from padfix.rules.build.quantizer_forms import zero_point_forms
 from padfix.rules.build.question_forms import either_forms, equal_forms, exchanged_comparison, extreme_comparisons
-from padfix.rules.build.quotient_forms import axes_of_number, largest_of_one, normalization_forms, number_forms
+from padfix.rules.build.quotient_forms import axes_of_number, normalization_forms, number_forms, of_one_element
 from padfix.rules.build.recurrent_forms import recurrent_forms
 from padfix.rules.build.response_forms import response_forms
 from padfix.rules.build.roi_forms import roi_forms
@@ -356,7 +356,7 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "QLinearMatMul": _first(DEFINED_FORMS["QLinearMatMul"], PLAIN_FORMS["QLinearMatMul"]),
     **dict.fromkeys(TAKING, list_forms),
     "Unsqueeze": _first(axes_of_number, axes_put_last, reshaped_forms, pooled_forms),
-    "Squeeze": _first(part_forms, number_forms, PLAIN_FORMS["Squeeze"], largest_of_one, axes_put_last, reshaped_forms),
+    "Squeeze": _first(part_forms, number_forms, PLAIN_FORMS["Squeeze"], of_one_element, axes_put_last, reshaped_forms),
     "Split": _first(PLAIN_FORMS["Split"], moved_forms),
     "Expand": _first(PLAIN_FORMS["Expand"], beside_images, moved_forms, as_floats),
     "Tile": _first(PLAIN_FORMS["Tile"], beside_images, moved_forms),

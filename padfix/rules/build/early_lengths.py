@@ -118,9 +118,8 @@ def lengths_as_tensors(site: Site) -> Iterator[Form]:
 
     def write() -> Rewrite:
         builder = site.builder()
-        read = {name: builder.input(name) for name in site.node.input if name}
-        lists = {name for name in read if is_list_of_lengths(site.scope, name)}
-        cast = {name: builder.op("Cast", [read[name]], {"to": TensorProto.INT64}) for name in sorted(lists)}
+        lists = {name for name in site.node.input if name and is_list_of_lengths(site.scope, name)}
+        cast = {name: builder.op("Cast", [builder.input(name)], {"to": TensorProto.INT64}) for name in sorted(lists)}
         inputs = [cast.get(name) or builder.input(name) for name in site.node.input]
         return Rewrite(builder.ending_in(copied(site.node), inputs), trials_of(site), exact=True)
 

@@ -138,7 +138,7 @@ def axes_of_number(site: Site) -> Iterator[Form]:
     yield Form("a Reshape behind a product with 1", operators, partial(written, site, write), why_not)
 
 
-def largest_of_one(site: Site) -> Iterator[Form]:
+def of_one_element(site: Site) -> Iterator[Form]:
     """Yield a Squeeze of several open lengths as the one element of an axis, or as maxima along axes of one element.
 
     No Reshape finds a length where another one that it copies is 0, as in an empty batch.
